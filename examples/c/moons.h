@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What training.c and parameter_server.c train: a small network that tells the points of two half moons apart. It knows
- * nothing of processes. */
+/* What training.c and parameter_server.c train: a small network that classifies the points of two half moons. Nothing
+ * here depends on processes. */
 #ifndef MOONS_H
 #define MOONS_H
 
@@ -9,7 +9,7 @@
 
 enum { points = 900, hidden = 12, steps = 1500, dies_at = 200, parameters = 4 * hidden + 1 };
 
-/* Sums over points: the gradient, the loss, and how many were told right. */
+/* Sums over points: the gradient, the loss, and the number of points that were classified correctly. */
 enum { sum_of_loss = parameters, sum_of_right, sums_of_points };
 
 typedef struct model {

@@ -141,7 +141,7 @@ static muster_status take(server *s, const muster_message *message, muster_error
     }
     if (header.type != MUSTER_MESSAGE_UPDATE || header.target_version != (int64_t)s->m.step || s->has_sums[worker] ||
         !open_message(message, sums, sums_of_points, &share, &shares) || shares != s->living)
-        return MUSTER_OK; /* of an earlier division */
+        return MUSTER_OK; /* the sums belong to an earlier division of this step */
     memcpy(s->sums[share], sums, sizeof sums);
     s->has_sums[worker] = true;
     if (--s->missing != 0) return MUSTER_OK;
@@ -170,7 +170,7 @@ static muster_status serve(server *s, muster_queue *queue, muster_error *error) 
         muster_message *message;
         status = muster_queue_next(queue, 60 * second, &entry, error);
         if (status == MUSTER_OK && entry.kind == MUSTER_DONE_MESSAGE)
-            muster_message_release(entry.object); /* to one that died */
+            muster_message_release(entry.object); /* its worker has died */
         while (status == MUSTER_OK && muster_socket_next_event(s->socket, 0, &event) == MUSTER_OK)
             status = look_at_event(s, &event, error);
         while (status == MUSTER_OK && muster_socket_receive(s->socket, 0, &message) == MUSTER_OK) {

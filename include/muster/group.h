@@ -288,7 +288,7 @@ MUSTER_API muster_status muster_group_barrier(muster_group *group, int64_t timeo
 MUSTER_API muster_status muster_group_broadcast(muster_group *group, void *data, uint64_t count, uint32_t type,
                                                 uint32_t root, int64_t timeout_ns, muster_error *error);
 
-/** Reduces arrays to one at the root.
+/** Combines the arrays of all members, element by element, at the root.
  * @param[in]  group       Group.
  * @param[in]  input       Array of `count` elements. NULL: in place, at the root.
  * @param[out] output      Array of `count` elements at the root; elsewhere not used.
@@ -304,7 +304,7 @@ MUSTER_API muster_status muster_group_reduce(muster_group *group, const void *in
                                              uint32_t type, uint32_t reduction, uint32_t root, int64_t timeout_ns,
                                              muster_error *error);
 
-/** Reduces arrays to one that all members get.
+/** Combines the arrays of all members, element by element; every member receives the result.
  * @param[in]     group       Group.
  * @param[in]     input       Array of `count` elements. NULL: in place.
  * @param[in,out] output      Array of `count` elements.
@@ -319,7 +319,7 @@ MUSTER_API muster_status muster_group_all_reduce(muster_group *group, const void
                                                  uint32_t type, uint32_t reduction, int64_t timeout_ns,
                                                  muster_error *error);
 
-/** Reduces arrays and gives each member a block of the result.
+/** Combines the arrays of all members, element by element; each member receives one block of the result.
  * @param[in]     group       Group.
  * @param[in]     input       Array of shape (size, count). NULL: in place, the block is at the begin of the output.
  * @param[in,out] output      Array of `count` elements; in place, of shape (size, count).
@@ -334,7 +334,7 @@ MUSTER_API muster_status muster_group_reduce_scatter(muster_group *group, const 
                                                      uint64_t count, uint32_t type, uint32_t reduction,
                                                      int64_t timeout_ns, muster_error *error);
 
-/** Gives rank r the reduction of the arrays of ranks 0 to r.
+/** Combines the arrays of ranks 0 to r, element by element; rank r receives the result.
  * @param[in]     group       Group.
  * @param[in]     input       Array of `count` elements. NULL: in place.
  * @param[in,out] output      Array of `count` elements.
@@ -451,7 +451,7 @@ typedef struct muster_group_status {
     uint32_t reserved[3];   /**< Zero. */
 } muster_group_status;
 
-/** Tells how far a member is, also while another thread waits in an operation. It asks no other member.
+/** Reports the progress of a member, also while another thread waits in an operation. No message is sent.
  * @param[in]  group       Group.
  * @param[in]  rank        Rank of the member; its own is possible.
  * @param[out] out_status  Filled.
@@ -479,8 +479,8 @@ MUSTER_API muster_status muster_group_revoke(muster_group *group, const char *te
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_group_close(muster_group *group, int64_t timeout_ns, muster_error *error);
 
-/** Releases the handle. A group that was not closed is revoked: this member counts as one that has failed. Threads that
- * wait in an operation return ::MUSTER_E_CLOSED.
+/** Releases the handle. A group that was not closed fails at the other members, with the rank of this member. Threads
+ * that wait in an operation return ::MUSTER_E_CLOSED.
  * @param[in] group  What to release; NULL has no effect.
  * @threads{any, finalizers included} @blocks{until an operation of another thread has noticed} @since 0.1 */
 MUSTER_API void muster_group_release(muster_group *group);

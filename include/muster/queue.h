@@ -230,7 +230,7 @@ enum muster_queue_fd_event {
  * @param[out] error   Detail on failure, or NULL.
  * @retval MUSTER_OK            Watched, with these events and this tag, also if it was watched before.
  * @retval MUSTER_E_ARG         No queue, no open descriptor, or no or unknown events.
- * @retval MUSTER_E_UNSUPPORTED The descriptor is one that poll() does not wait for, as a regular file.
+ * @retval MUSTER_E_UNSUPPORTED poll() does not wait for such a descriptor, for instance for a regular file.
  * @retval MUSTER_E_EXISTS      The library watches this descriptor itself.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_LIMIT       The user has no watches left; see epoll(7).

@@ -19,7 +19,7 @@ constexpr size_t max_abort_text = 200;
 constexpr uint32_t queue_spare = 16;
 constexpr int64_t reason_timeout_ns = 1'000'000'000;
 
-// What the other members are told by the abort of their streams.
+// The code with which the streams to the other members are aborted.
 uint64_t abort_code(const Error &why) noexcept {
     return uint64_t{static_cast<uint32_t>(why.status)} << 32 | why.rank;
 }
@@ -179,11 +179,11 @@ Error Group::stream_ended(Stream &stream, uint32_t rank, Status status) noexcept
         for (const std::string_view name : {std::string_view(stream.peer()), std::string_view("aborted by the peer")})
             if (!name.empty() && text.size() > name.size() + 2 && text.substr(0, name.size()) == name)
                 text.remove_prefix(name.size() + 2);
-        Error told = Error::make(status_elsewhere(static_cast<Status>(static_cast<uint32_t>(code >> 32))), "%.*s",
-                                 static_cast<int>(text.size()), text.data());
-        told.rank = cause < size() ? cause : rank;
-        make_printable(told.message, told.message_bytes);
-        return fail(told);
+        Error reported = Error::make(status_elsewhere(static_cast<Status>(static_cast<uint32_t>(code >> 32))), "%.*s",
+                                     static_cast<int>(text.size()), text.data());
+        reported.rank = cause < size() ? cause : rank;
+        make_printable(reported.message, reported.message_bytes);
+        return fail(reported);
     }
     Error died = Error::make(MUSTER_E_PEER, "rank %u has ended: %s", rank,
                              why.status != MUSTER_OK ? why.message : muster_status_text(status));
@@ -199,12 +199,12 @@ Error Group::stream_ended(Stream &stream, uint32_t rank, Status status) noexcept
 Error Group::board_failed(Status status) noexcept {
     if (status == MUSTER_TIMEOUT) return Error::from_status(status);
     if (Error before = failure(); before.status != MUSTER_OK) return before;
-    Error told;
-    if (!board_->failure(told)) return Error::from_status(MUSTER_E_INTERNAL);
-    make_printable(told.message, told.message_bytes);
-    if (told.rank >= size()) told.rank = rank();
-    told.status = status_elsewhere(told.status);
-    return fail(told);
+    Error reported;
+    if (!board_->failure(reported)) return Error::from_status(MUSTER_E_INTERNAL);
+    make_printable(reported.message, reported.message_bytes);
+    if (reported.rank >= size()) reported.rank = rank();
+    reported.status = status_elsewhere(reported.status);
+    return fail(reported);
 }
 
 void Group::cancel() noexcept {

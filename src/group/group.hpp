@@ -20,7 +20,7 @@ namespace muster {
 // the rest.
 // Failure: the first one counts. It aborts all streams with its status and rank, by which the other members learn of
 // it, and wakes this member's threads and, through the board, those of the others.
-class Group final : public Object, private Source {
+class Group final : public Object {
   public:
     struct Settings {
         uint32_t rank = 0, size = 0, flags = 0;
@@ -45,7 +45,6 @@ class Group final : public Object, private Source {
 
     // Agrees with the other members on shared memory; before the first operation, and the same at all members.
     Result<void> agree_on_memory(bool wanted, Deadline &deadline);
-    bool shares_memory() const noexcept { return board_ != nullptr; }
 
     Result<GroupOperation> read(const muster_group_operation &given);
     Result<uint32_t> add_reduction(uint32_t element_bytes, muster_reduce_fn combine, void *user);
@@ -76,7 +75,7 @@ class Group final : public Object, private Source {
     void cancel() noexcept; // the operation that is performed; it uses no memory of the host after that
     void host_release() noexcept;
 
-    // ---- for the thread that performs an operation (streams.cpp, board_path.cpp)
+    // ---- for the thread that performs an operation (stream_path.cpp, board_path.cpp)
     Stream &stream(uint32_t rank) noexcept { return *peers_[rank].stream; }
     Board &board() noexcept { return *board_; }
     Queue &reads() noexcept { return *reads_; }
@@ -97,7 +96,6 @@ class Group final : public Object, private Source {
     };
     Group(Context &context, Settings what, Ref<Queue> events, Ref<Queue> reads);
     ~Group() override;
-    Object &owner() noexcept override { return *this; }
     void enter() noexcept;
     void turn() noexcept;
     void end_at_loop() noexcept;
@@ -108,7 +106,6 @@ class Group final : public Object, private Source {
     Result<void> message_failed(Peer &peer, uint32_t rank, Status status, const char *what);
     Result<void> wait_turn(uint64_t number, Deadline &deadline) noexcept;
     Result<void> run(const GroupOperation &operation, uint64_t sequence, Deadline &deadline);
-    Result<void> agree(Segment &own, Deadline &deadline);
     bool has_begun_close(uint32_t rank) noexcept;
 
     const Ref<Context> context_;

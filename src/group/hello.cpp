@@ -58,10 +58,4 @@ std::optional<GroupRecord> GroupRecord::read(std::string_view bytes) {
     return record;
 }
 
-uint64_t hash_of_name(std::string_view name) noexcept {
-    uint64_t hash = 0xcbf29ce484222325u; // FNV-1a: it finds mistakes, and proves nothing
-    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return hash;
-}
-
 } // namespace muster

@@ -34,6 +34,4 @@ struct GroupRecord {
     static std::optional<GroupRecord> read(std::string_view bytes);
 };
 
-uint64_t hash_of_name(std::string_view name) noexcept;
-
 } // namespace muster

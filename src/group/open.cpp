@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The way to a group: the addresses of the members, by a store, a list or another group, and a stream between each two.
 #include "base/codec.hpp"
+#include "base/hash.hpp"
 #include "group/group.hpp"
 #include "group/hello.hpp"
 #include "transport/address.hpp"
@@ -66,7 +67,7 @@ class Opening {
     std::string address() { return listener_->address(); }
     Result<void> exchange(muster_store *store); // addresses by the store; after listen()
     void forget(muster_store *store) noexcept;  // deletes the own address
-    Result<void> set_addresses(std::vector<std::string> addresses, std::vector<uint64_t> instances);
+    void set_addresses(std::vector<std::string> addresses, std::vector<uint64_t> instances);
     Result<Ref<Group>> connect();
 
   private:
@@ -102,7 +103,7 @@ GroupHello Opening::hello() const {
     // The board has no way to drive an external context while a thread waits.
     const bool no_memory = (settings.flags & MUSTER_GROUP_NO_SHARED_MEMORY) || context_.external();
     says.flags = (no_memory ? GroupHello::no_memory : 0) | (has_messages() ? GroupHello::has_messages : 0);
-    says.name = hash_of_name(settings.name);
+    says.name = fnv1a(settings.name);
     says.instance = instance;
     says.slot_bytes = settings.slot_bytes;
     says.host = hub_.host;
@@ -124,11 +125,10 @@ Result<void> Opening::listen(const std::string &address) {
 
 // ---- addresses ------------------------------------------------------------------------------------------------------
 
-Result<void> Opening::set_addresses(std::vector<std::string> addresses, std::vector<uint64_t> instances) {
+void Opening::set_addresses(std::vector<std::string> addresses, std::vector<uint64_t> instances) {
     addresses_ = std::move(addresses);
     instances_ = std::move(instances);
     instances_.resize(settings.size);
-    return {};
 }
 
 Result<void> Opening::exchange(muster_store *store) {
@@ -265,7 +265,7 @@ Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, ui
     };
     // A member that was made by a split listened before it knew its rank: its instance shows that it is the right one.
     const bool by_instance = was_dialled && instances_[rank] != 0;
-    if (!says || says->name != hash_of_name(settings.name) || (was_dialled && !by_instance && says->rank != rank))
+    if (!says || says->name != fnv1a(settings.name) || (was_dialled && !by_instance && says->rank != rank))
         return refuse(
             Error::make(MUSTER_E_PROTOCOL, "%s is not rank %u of this group", guard.stream->peer().c_str(), rank));
     const bool for_messages = was_dialled ? tag & messages_tag : says->flags & GroupHello::for_messages;
@@ -474,7 +474,7 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
                            settings.size);
     settings.listen = addresses[settings.rank];
     if (auto listening = opening.listen(settings.listen); !listening) return listening.error();
-    if (auto known = opening.set_addresses(std::move(addresses), {}); !known) return known.error();
+    opening.set_addresses(std::move(addresses), {});
     return opening.connect();
 }
 
@@ -542,7 +542,7 @@ Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadlin
     if (failed.status != MUSTER_OK) return failed;
     opening.settings.size = static_cast<uint32_t>(members.size());
     if (opening.settings.size == 1) return Group::make(group.context(), opening.settings, alone());
-    if (auto known = opening.set_addresses(std::move(addresses), std::move(instances)); !known) return known.error();
+    opening.set_addresses(std::move(addresses), std::move(instances));
     return opening.connect();
 }
 

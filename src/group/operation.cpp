@@ -2,6 +2,7 @@
 #include "group/operation.hpp"
 
 #include "base/config.hpp"
+#include "base/hash.hpp"
 
 namespace muster {
 
@@ -26,13 +27,6 @@ const KindTraits &traits_of(uint32_t kind) noexcept {
     static constexpr KindTraits close = {"close", false, false, false, false};
     if (kind == group_close_kind) return close;
     return kind < std::size(traits) ? traits[kind] : traits[0];
-}
-
-// FNV-1a over the numbers: members whose counts differ by mistake have different hashes.
-uint64_t hash_of(const std::vector<uint64_t> &numbers) noexcept {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const uint64_t number : numbers) hash = (hash ^ number) * 0x100000001b3u;
-    return numbers.empty() ? 0 : hash | 1;
 }
 
 // The fields of word 1 of a fingerprint: first bit, and number of bits.
@@ -154,7 +148,7 @@ Fingerprint GroupOperation::fingerprint(uint64_t sequence) const noexcept {
     made.word = {sequence,
                  kind_bits.put(kind) | type_bits.put(reduction.type) | flag_bits.put(shown) |
                      reduction_bits.put(reduction.number) | root_bits.put(root),
-                 count, to_all ? 0 : hash_of(counts)};
+                 count, to_all || counts.empty() ? 0 : fnv1a(counts) | 1};
     return made;
 }
 

@@ -38,6 +38,12 @@ static const int64_t ms = 1000000, second = 1000000000;
         }                                                                                                              \
     } while (0)
 
+// All have opened the group. A context that the host drives is driven meanwhile: the others may need its messages.
+typedef struct opened {
+    pthread_barrier_t threads;
+    atomic_uint count;
+} opened;
+
 typedef struct member member;
 typedef void (*member_body)(member *me);
 struct member {
@@ -48,8 +54,8 @@ struct member {
     muster_context *context;
     muster_group *group;
     member_body body;
-    void *shared;        // of the test
-    atomic_uint *opened; // how many have opened the group
+    void *shared; // of the test
+    struct opened *opened;
     pthread_t thread;
 };
 
@@ -80,9 +86,11 @@ static inline void *member_thread(void *argument) {
     make_member_context(me);
     CHECK_OK(open_member(me, 30 * second, &error), error);
     CHECK(muster_group_rank(me->group) == me->rank && muster_group_size(me->group) == me->size);
-    // A failure of one that is ahead would be one of the opening of the others.
-    for (atomic_fetch_add(me->opened, 1); atomic_load(me->opened) != me->size; usleep(100))
-        muster_context_progress(me->context, 0);
+    // The group is open here, but perhaps not yet at the others: a failure of this member would end their opening.
+    atomic_fetch_add(&me->opened->count, 1);
+    while ((me->context_flags & MUSTER_CONTEXT_EXTERNAL) && atomic_load(&me->opened->count) != me->size)
+        muster_context_progress(me->context, 10 * ms);
+    pthread_barrier_wait(&me->opened->threads);
     me->body(me);
     if (me->group) CHECK_OK(muster_group_close(me->group, 30 * second, &error), error);
     muster_group_release(me->group);
@@ -121,14 +129,16 @@ static inline void free_members(members *all) {
 // Runs `body` at each of `size` members, and closes the group; a body that has released its group sets it to NULL.
 static inline void run_members(uint32_t size, const member *like, member_body body) {
     members all;
-    atomic_uint opened = 0;
+    opened have_opened = {.count = 0};
+    assert_int_equal(pthread_barrier_init(&have_opened.threads, NULL, size), 0);
     make_members(&all, size, like);
     for (uint32_t r = 0; r < size; r++) {
         all.list[r].body = body;
-        all.list[r].opened = &opened;
+        all.list[r].opened = &have_opened;
         assert_int_equal(pthread_create(&all.list[r].thread, NULL, member_thread, &all.list[r]), 0);
     }
     for (uint32_t r = 0; r < size; r++) pthread_join(all.list[r].thread, NULL);
+    pthread_barrier_destroy(&have_opened.threads);
     free_members(&all);
 }
 

@@ -591,20 +591,27 @@ static void test_a_number_that_is_used_again_is_another_descriptor(void **state)
     tear_down(f);
 }
 
-static void *write_later(void *argument) {
-    usleep(20000); // the other thread may sleep by then, or not: both are right
-    assert_int_equal(write(*(int *)argument, "x", 1), 1);
-    return NULL;
+typedef struct writing {
+    int fd, waiting; // the number of the thread that waits
+    atomic_int never;
+} writing;
+static void *write_when_asleep(void *argument) {
+    writing *const w = argument;
+    until_asleep(w->waiting, &w->never);
+    return (void *)(intptr_t)write(w->fd, "x", 1);
 }
 static void test_a_descriptor_wakes_the_thread_that_waits(void **state) {
     fixture *f = set_up(state);
     int ends[2];
     pthread_t thread;
+    void *written;
     assert_int_equal(pipe(ends), 0);
+    writing w = {.fd = ends[1], .waiting = gettid()};
     assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 3, NULL), MUSTER_OK);
-    assert_int_equal(pthread_create(&thread, NULL, write_later, &ends[1]), 0);
+    assert_int_equal(pthread_create(&thread, NULL, write_when_asleep, &w), 0);
     assert_int_equal(next_ready(f, 10000 * ms).tag, 3);
-    pthread_join(thread, NULL);
+    pthread_join(thread, &written);
+    assert_ptr_equal(written, (void *)(intptr_t)1);
     assert_int_equal(muster_queue_close(f->queue), MUSTER_OK);
     muster_error error;
     assert_int_equal(muster_queue_watch_fd(f->queue, ends[0], MUSTER_QUEUE_FD_READABLE, 3, &error), MUSTER_E_CLOSED);

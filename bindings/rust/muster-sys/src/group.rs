@@ -164,13 +164,13 @@ extern "C" {
     pub fn muster_group_barrier(group: *mut muster_group, timeout_ns: i64, error: *mut muster_error) -> muster_status;
     /// Copies an array of the root to all members.
     pub fn muster_group_broadcast(group: *mut muster_group, data: *mut c_void, count: u64, r#type: u32, root: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Reduces arrays to one at the root.
+    /// Combines the arrays of all members, element by element, at the root.
     pub fn muster_group_reduce(group: *mut muster_group, input: *const c_void, output: *mut c_void, count: u64, r#type: u32, reduction: u32, root: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Reduces arrays to one that all members get.
+    /// Combines the arrays of all members, element by element; every member receives the result.
     pub fn muster_group_all_reduce(group: *mut muster_group, input: *const c_void, output: *mut c_void, count: u64, r#type: u32, reduction: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Reduces arrays and gives each member a block of the result.
+    /// Combines the arrays of all members, element by element; each member receives one block of the result.
     pub fn muster_group_reduce_scatter(group: *mut muster_group, input: *const c_void, output: *mut c_void, count: u64, r#type: u32, reduction: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Gives rank r the reduction of the arrays of ranks 0 to r.
+    /// Combines the arrays of ranks 0 to r, element by element; rank r receives the result.
     pub fn muster_group_scan(group: *mut muster_group, input: *const c_void, output: *mut c_void, count: u64, r#type: u32, reduction: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
     /// Gathers the arrays of all members at the root.
     pub fn muster_group_gather(group: *mut muster_group, input: *const c_void, output: *mut c_void, count: u64, r#type: u32, root: u32, timeout_ns: i64, error: *mut muster_error) -> muster_status;
@@ -184,7 +184,7 @@ extern "C" {
     pub fn muster_group_send(group: *mut muster_group, rank: u32, data: *const c_void, data_bytes: u64, timeout_ns: i64, error: *mut muster_error) -> muster_status;
     /// Receives the next message of one member.
     pub fn muster_group_receive(group: *mut muster_group, rank: u32, out_data: *mut c_void, capacity: u64, timeout_ns: i64, out_bytes: *mut u64, error: *mut muster_error) -> muster_status;
-    /// Tells how far a member is, also while another thread waits in an operation.
+    /// Reports the progress of a member, also while another thread waits in an operation.
     pub fn muster_group_get_status(group: *mut muster_group, rank: u32, out_status: *mut muster_group_status) -> muster_status;
     /// Ends the group at all members: their operations end with MUSTER_E_ABORTED, the rank of this member and the text.
     pub fn muster_group_revoke(group: *mut muster_group, text: *const c_char, text_bytes: usize) -> muster_status;

@@ -107,6 +107,35 @@ impl Drop for Group {
     }
 }
 
+// The operation of the C interface, field by field.
+fn operation(kind: u32, element: u32, count: usize) -> sys::muster_group_operation {
+    let mut made = sys::muster_group_operation::sized();
+    made.kind = kind;
+    made.r#type = element;
+    made.count = count as u64;
+    made
+}
+trait With: Sized {
+    fn at(self, root: u32) -> Self;
+    fn by(self, reduction: u32) -> Self;
+    fn input<T>(self, array: &[T]) -> Self;
+    fn output<T>(self, array: &mut [T]) -> Self;
+}
+impl With for sys::muster_group_operation {
+    fn at(self, root: u32) -> Self {
+        Self { root, ..self }
+    }
+    fn by(self, reduction: u32) -> Self {
+        Self { reduction, ..self }
+    }
+    fn input<T>(self, array: &[T]) -> Self {
+        Self { input: array.as_ptr().cast(), ..self }
+    }
+    fn output<T>(self, array: &mut [T]) -> Self {
+        Self { output: array.as_mut_ptr().cast(), ..self }
+    }
+}
+
 // What a reduction of the host points to. A panic is kept, and goes on in the call that was reduced for.
 struct Function<F> {
     combine: F,
@@ -209,6 +238,11 @@ impl Group {
         Err(Error::new(Status::ARG, format!("{} elements are no blocks for {} members", array.len(), size)))
     }
 
+    // Performs an operation on arrays that stay borrowed until it has ended.
+    fn run(&self, operation: &sys::muster_group_operation, timeout: Option<Duration>) -> Result<()> {
+        check(|detail| unsafe { sys::muster_group_run(self.raw, operation, timeout_ns(timeout), detail) })
+    }
+
     /// Waits until all members have called it.
     pub fn barrier(&self, timeout: Option<Duration>) -> Result<()> {
         check(|detail| unsafe { sys::muster_group_barrier(self.raw, timeout_ns(timeout), detail) })
@@ -216,33 +250,13 @@ impl Group {
 
     /// Copies the array of the root to all others, which have one of the same length.
     pub fn broadcast<T: Element>(&self, array: &mut [T], root: u32, timeout: Option<Duration>) -> Result<()> {
-        check(|detail| unsafe {
-            sys::muster_group_broadcast(
-                self.raw,
-                array.as_mut_ptr().cast(),
-                array.len() as u64,
-                T::TYPE,
-                root,
-                timeout_ns(timeout),
-                detail,
-            )
-        })
+        self.run(&operation(sys::MUSTER_GROUP_BROADCAST, T::TYPE, array.len()).at(root).output(array), timeout)
     }
 
     /// Replaces each element by the reduction of those of all members.
     pub fn all_reduce<T: Element>(&self, reduce: Reduce, array: &mut [T], timeout: Option<Duration>) -> Result<()> {
-        check(|detail| unsafe {
-            sys::muster_group_all_reduce(
-                self.raw,
-                ptr::null(),
-                array.as_mut_ptr().cast(),
-                array.len() as u64,
-                T::TYPE,
-                reduce as u32,
-                timeout_ns(timeout),
-                detail,
-            )
-        })
+        let kind = sys::MUSTER_GROUP_ALL_REDUCE;
+        self.run(&operation(kind, T::TYPE, array.len()).by(reduce as u32).output(array), timeout)
     }
 
     /// Replaces each element of the root by the reduction of those of all members; the others keep theirs.
@@ -253,37 +267,14 @@ impl Group {
         root: u32,
         timeout: Option<Duration>,
     ) -> Result<()> {
-        let at_root = self.rank() == root;
-        let data: *mut c_void = array.as_mut_ptr().cast();
-        check(|detail| unsafe {
-            sys::muster_group_reduce(
-                self.raw,
-                if at_root { ptr::null() } else { data },
-                if at_root { data } else { ptr::null_mut() },
-                array.len() as u64,
-                T::TYPE,
-                reduce as u32,
-                root,
-                timeout_ns(timeout),
-                detail,
-            )
-        })
+        let made = operation(sys::MUSTER_GROUP_REDUCE, T::TYPE, array.len()).at(root).by(reduce as u32);
+        let made = if self.rank() == root { made.output(array) } else { made.input(array) };
+        self.run(&made, timeout)
     }
 
     /// Replaces each element by the reduction of those of ranks 0 to this one.
     pub fn scan<T: Element>(&self, reduce: Reduce, array: &mut [T], timeout: Option<Duration>) -> Result<()> {
-        check(|detail| unsafe {
-            sys::muster_group_scan(
-                self.raw,
-                ptr::null(),
-                array.as_mut_ptr().cast(),
-                array.len() as u64,
-                T::TYPE,
-                reduce as u32,
-                timeout_ns(timeout),
-                detail,
-            )
-        })
+        self.run(&operation(sys::MUSTER_GROUP_SCAN, T::TYPE, array.len()).by(reduce as u32).output(array), timeout)
     }
 
     /// The block for this member of the reduction of arrays with a block for each.
@@ -294,35 +285,16 @@ impl Group {
         timeout: Option<Duration>,
     ) -> Result<Vec<T>> {
         let mut block = vec![T::default(); self.block(array)?];
-        check(|detail| unsafe {
-            sys::muster_group_reduce_scatter(
-                self.raw,
-                array.as_ptr().cast(),
-                block.as_mut_ptr().cast(),
-                block.len() as u64,
-                T::TYPE,
-                reduce as u32,
-                timeout_ns(timeout),
-                detail,
-            )
-        })?;
+        let made = operation(sys::MUSTER_GROUP_REDUCE_SCATTER, T::TYPE, block.len()).by(reduce as u32);
+        self.run(&made.input(array).output(&mut block), timeout)?;
         Ok(block)
     }
 
     /// The arrays of all members, in the order of the ranks.
     pub fn all_gather<T: Element + Default>(&self, array: &[T], timeout: Option<Duration>) -> Result<Vec<T>> {
         let mut all = vec![T::default(); array.len() * self.size() as usize];
-        check(|detail| unsafe {
-            sys::muster_group_all_gather(
-                self.raw,
-                array.as_ptr().cast(),
-                all.as_mut_ptr().cast(),
-                array.len() as u64,
-                T::TYPE,
-                timeout_ns(timeout),
-                detail,
-            )
-        })?;
+        let made = operation(sys::MUSTER_GROUP_ALL_GATHER, T::TYPE, array.len());
+        self.run(&made.input(array).output(&mut all), timeout)?;
         Ok(all)
     }
 
@@ -330,18 +302,8 @@ impl Group {
     pub fn gather<T: Element + Default>(&self, array: &[T], root: u32, timeout: Option<Duration>) -> Result<Vec<T>> {
         let size = if self.rank() == root { self.size() as usize } else { 0 };
         let mut all = vec![T::default(); array.len() * size];
-        check(|detail| unsafe {
-            sys::muster_group_gather(
-                self.raw,
-                array.as_ptr().cast(),
-                all.as_mut_ptr().cast(),
-                array.len() as u64,
-                T::TYPE,
-                root,
-                timeout_ns(timeout),
-                detail,
-            )
-        })?;
+        let made = operation(sys::MUSTER_GROUP_GATHER, T::TYPE, array.len()).at(root);
+        self.run(&made.input(array).output(&mut all), timeout)?;
         Ok(all)
     }
 
@@ -356,34 +318,14 @@ impl Group {
         if self.rank() == root && self.block(array)? != block.len() {
             return Err(Error::new(Status::ARG, format!("{} elements are no blocks of {}", array.len(), block.len())));
         }
-        check(|detail| unsafe {
-            sys::muster_group_scatter(
-                self.raw,
-                array.as_ptr().cast(),
-                block.as_mut_ptr().cast(),
-                block.len() as u64,
-                T::TYPE,
-                root,
-                timeout_ns(timeout),
-                detail,
-            )
-        })
+        let made = operation(sys::MUSTER_GROUP_SCATTER, T::TYPE, block.len()).at(root);
+        self.run(&made.input(array).output(block), timeout)
     }
 
     /// Replaces block s of the array by the block for this rank in the array of rank s.
     pub fn all_to_all<T: Element>(&self, array: &mut [T], timeout: Option<Duration>) -> Result<()> {
-        let block = self.block(array)? as u64;
-        check(|detail| unsafe {
-            sys::muster_group_all_to_all(
-                self.raw,
-                ptr::null(),
-                array.as_mut_ptr().cast(),
-                block,
-                T::TYPE,
-                timeout_ns(timeout),
-                detail,
-            )
-        })
+        let made = operation(sys::MUSTER_GROUP_ALL_TO_ALL, T::TYPE, self.block(array)?);
+        self.run(&made.output(array), timeout)
     }
 
     /// Makes a reduction of a function, whose first argument is that of the lower ranks; it need not commute. All members add
@@ -419,14 +361,8 @@ impl Group {
         array: &mut [T],
         timeout: Option<Duration>,
     ) -> Result<()> {
-        let mut operation = sys::muster_group_operation::sized();
-        operation.kind = kind;
-        operation.r#type = sys::MUSTER_TYPE_OF_REDUCTION;
-        operation.reduction = reduction.number;
-        operation.count = array.len() as u64;
-        operation.output = array.as_mut_ptr().cast();
-        let outcome =
-            check(|detail| unsafe { sys::muster_group_run(self.raw, &operation, timeout_ns(timeout), detail) });
+        let made = operation(kind, sys::MUSTER_TYPE_OF_REDUCTION, array.len()).by(reduction.number);
+        let outcome = self.run(&made.output(array), timeout);
         let functions = self.functions.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let of_this = functions.iter().filter_map(|one| one.downcast_ref::<PanicsOf>());
         if let Some(payload) = of_this.filter(|one| one.number == reduction.number).find_map(|one| one.take_it()) {

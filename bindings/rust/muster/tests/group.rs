@@ -24,7 +24,7 @@ fn in_group(size: u32, config: &GroupConfig, body: impl Fn(Group) -> Option<Grou
             scope.spawn(move || {
                 let context = Context::with(&ContextConfig { secret, ..ContextConfig::default() }).unwrap();
                 let group = Group::in_store(&context, store, rank, size, config, SOON).unwrap();
-                opened.wait(); // a failure of one that is ahead would be one of the opening
+                opened.wait(); // a member that is still opening the group would report a failure as one of the opening
                 assert_eq!((group.rank(), group.size()), (rank, size));
                 if let Some(group) = body(group) {
                     group.close(SOON).unwrap();

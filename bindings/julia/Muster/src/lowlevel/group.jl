@@ -151,25 +151,25 @@ push!(functions, :muster_group_broadcast => at_muster_group_broadcast)
 @inline muster_group_broadcast(group, data, count, type_, root, timeout_ns, error) =
     ccall(at_muster_group_broadcast[], muster_status, (Ptr{muster_group}, Ptr{Cvoid}, UInt64, UInt32, UInt32, Int64, Ptr{muster_error}), group, data, count, type_, root, timeout_ns, error)
 
-# Reduces arrays to one at the root.
+# Combines the arrays of all members, element by element, at the root.
 const at_muster_group_reduce = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_reduce => at_muster_group_reduce)
 @inline muster_group_reduce(group, input, output, count, type_, reduction, root, timeout_ns, error) =
     ccall(at_muster_group_reduce[], muster_status, (Ptr{muster_group}, Ptr{Cvoid}, Ptr{Cvoid}, UInt64, UInt32, UInt32, UInt32, Int64, Ptr{muster_error}), group, input, output, count, type_, reduction, root, timeout_ns, error)
 
-# Reduces arrays to one that all members get.
+# Combines the arrays of all members, element by element; every member receives the result.
 const at_muster_group_all_reduce = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_all_reduce => at_muster_group_all_reduce)
 @inline muster_group_all_reduce(group, input, output, count, type_, reduction, timeout_ns, error) =
     ccall(at_muster_group_all_reduce[], muster_status, (Ptr{muster_group}, Ptr{Cvoid}, Ptr{Cvoid}, UInt64, UInt32, UInt32, Int64, Ptr{muster_error}), group, input, output, count, type_, reduction, timeout_ns, error)
 
-# Reduces arrays and gives each member a block of the result.
+# Combines the arrays of all members, element by element; each member receives one block of the result.
 const at_muster_group_reduce_scatter = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_reduce_scatter => at_muster_group_reduce_scatter)
 @inline muster_group_reduce_scatter(group, input, output, count, type_, reduction, timeout_ns, error) =
     ccall(at_muster_group_reduce_scatter[], muster_status, (Ptr{muster_group}, Ptr{Cvoid}, Ptr{Cvoid}, UInt64, UInt32, UInt32, Int64, Ptr{muster_error}), group, input, output, count, type_, reduction, timeout_ns, error)
 
-# Gives rank r the reduction of the arrays of ranks 0 to r.
+# Combines the arrays of ranks 0 to r, element by element; rank r receives the result.
 const at_muster_group_scan = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_scan => at_muster_group_scan)
 @inline muster_group_scan(group, input, output, count, type_, reduction, timeout_ns, error) =
@@ -211,7 +211,7 @@ push!(functions, :muster_group_receive => at_muster_group_receive)
 @inline muster_group_receive(group, rank, out_data, capacity, timeout_ns, out_bytes, error) =
     ccall(at_muster_group_receive[], muster_status, (Ptr{muster_group}, UInt32, Ptr{Cvoid}, UInt64, Int64, Ptr{UInt64}, Ptr{muster_error}), group, rank, out_data, capacity, timeout_ns, out_bytes, error)
 
-# Tells how far a member is, also while another thread waits in an operation.
+# Reports the progress of a member, also while another thread waits in an operation.
 const at_muster_group_get_status = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_get_status => at_muster_group_get_status)
 @inline muster_group_get_status(group, rank, out_status) =
