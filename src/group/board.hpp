@@ -5,7 +5,7 @@
 //
 // An operation is a sequence of steps. In a step a member writes its slot of this step, meets the others at the
 // barrier, and then reads their slots. There are two slots of each kind per member, used in turn: a member that is one
-// step ahead writes the other slot, and nobody can be two steps ahead, since all have to arrive at the barrier in
+// step ahead writes the other slot, and no member can be two steps ahead, since all have to arrive at the barrier in
 // between. So a slot that was filled before barrier n may be read until the reader arrives at barrier n + 1.
 //
 // The barrier counts arrivals; the last member turns the sense and wakes the others (sense-reversing barrier;

@@ -265,7 +265,7 @@ Result<void> BoardRun::all_to_all() {
         copy.assign(op_.input, op_.input + op_.offsets[size_] * element);
         input = copy.data();
     }
-    if (!op_.counts.empty()) { // the first step: who sends how much
+    if (!op_.counts.empty()) { // the first step: the counts of each member
         fingerprint_.own = longest;
         memcpy(board_.slot(me_), op_.counts.data(), size_ * sizeof(uint64_t));
         if (auto met = meet(); !met) return met;

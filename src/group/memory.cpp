@@ -73,29 +73,47 @@ Result<void> read_from(Group &group, uint32_t rank, char *to, size_t size, Deadl
     return status == MUSTER_OK ? Result<void>() : while_opening(rank, status);
 }
 
+// The offers of rank 0 to all other members, which end with this object: the channel refers to them.
+class MemoryOffers {
+  public:
+    MemoryOffers(Context &context, int memory, uint32_t count) : context_(context) {
+        Plugins::of(context); // run_on_loop() uses it, and must not make it
+        for (uint32_t i = 0; i < count; i++) offers_.emplace_back(memory);
+    }
+    MemoryOffers(const MemoryOffers &) = delete;
+    MemoryOffers &operator=(const MemoryOffers &) = delete;
+    ~MemoryOffers() {
+        // If the engine has stopped, its channel serves nothing any more.
+        (void)run_on_loop(context_, [this]() -> Result<void> {
+            for (MemoryOffer &one : offers_)
+                if (!one.offer.name.empty()) DescriptorChannel::of(Hub::of(context_)).withdraw(one.offer);
+            return {};
+        });
+    }
+    // False: not all could be made.
+    bool make() noexcept {
+        const auto made = run_on_loop(context_, [this]() -> Result<void> {
+            bool good = true;
+            for (MemoryOffer &one : offers_)
+                good = good && DescriptorChannel::of(Hub::of(context_)).offer(one, one.offer);
+            return good ? Result<void>() : Error::from_status(MUSTER_E_LIMIT);
+        });
+        return bool(made);
+    }
+    const DescriptorOffer &to(uint32_t index) const noexcept { return offers_[index].offer; }
+
+  private:
+    Context &context_;
+    std::deque<MemoryOffer> offers_;
+};
+
 // Rank 0: every member has mapped the memory, or the result is false.
 Result<bool> hand_out(Group &group, const Segment &memory, Deadline &deadline) {
-    Context &context = group.context();
-    Plugins::of(context); // run_on_loop() uses it, and must not make it
-    std::deque<MemoryOffer> offers;
-    bool good = memory.mapping != nullptr;
-    for (uint32_t r = 1; r < group.size(); r++) offers.emplace_back(memory.memory.get());
-    const auto make = [&]() -> Result<void> {
-        auto &channel = DescriptorChannel::of(Hub::of(context));
-        for (MemoryOffer &one : offers) good = good && channel.offer(one, one.offer);
-        return {};
-    };
-    if (good)
-        if (auto made = run_on_loop(context, make); !made) return made.error();
-    const auto withdraw = [&]() -> Result<void> {
-        auto &channel = DescriptorChannel::of(Hub::of(context));
-        for (MemoryOffer &one : offers)
-            if (!one.offer.name.empty()) channel.withdraw(one.offer);
-        return {};
-    };
+    MemoryOffers offers(group.context(), memory.memory.get(), group.size() - 1);
+    bool good = memory.mapping != nullptr && offers.make();
     Result<void> done;
     for (uint32_t r = 1; r < group.size() && done; r++) {
-        const DescriptorOffer &offer = offers[r - 1].offer;
+        const DescriptorOffer &offer = offers.to(r - 1);
         std::string message(offer_bytes, '\0');
         if (good && offer.name.size() < offer_bytes - 1 - offer.token.size()) {
             message[0] = static_cast<char>(offer.name.size());
@@ -111,7 +129,6 @@ Result<bool> hand_out(Group &group, const Segment &memory, Deadline &deadline) {
     }
     const char verdict = good ? has_memory : has_none;
     for (uint32_t r = 1; r < group.size() && done; r++) done = write_to(group, r, {&verdict, 1}, deadline);
-    if (auto ended = run_on_loop(context, withdraw); !ended && done) done = ended;
     if (!done) return done.error();
     return good;
 }

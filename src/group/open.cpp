@@ -410,7 +410,7 @@ Group::Streams alone() { // of a group of one
     return streams;
 }
 
-// An address like this one at which nobody listens yet.
+// An address of the same transport and host that is not in use yet.
 Result<std::string> fresh_address(const std::string &like) {
     auto parsed = parse_address(like);
     if (!parsed) return parsed.error();
