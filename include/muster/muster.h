@@ -9,9 +9,11 @@
 #include <muster/broker.h>
 #include <muster/cluster.h>
 #include <muster/context.h>
+#include <muster/forwarder.h>
 #include <muster/group.h>
 #include <muster/manager.h>
 #include <muster/message.h>
+#include <muster/message_queue.h>
 #include <muster/process.h>
 #include <muster/queue.h>
 #include <muster/rendezvous.h>

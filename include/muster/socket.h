@@ -108,6 +108,7 @@ typedef struct muster_socket_stats {
  * @bad_config
  * @retval MUSTER_E_NOMEM   Memory ran out.
  * @retval MUSTER_E_LIMIT   No descriptor is left.
+ * @retval MUSTER_E_SYSTEM  The transports cannot be started.
  * @retval MUSTER_E_CLOSED  The context or the queue is closed.
  * @retval MUSTER_E_FORKED  The context belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */

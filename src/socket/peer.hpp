@@ -25,6 +25,7 @@ struct PeerHello {
 // A message on its way into a stream.
 struct Outgoing {
     Ref<Message> message;
+    uint64_t next_hop = 0;       // of a router: the address of the peer
     bool has_slot = false;       // in the queue of the host, for the case that it cannot be delivered
     std::string head;            // made before it is begun
     size_t part = 0, offset = 0; // the part being written: 0 is the head, then the frames

@@ -34,13 +34,18 @@ void Socket::add_route(SocketPeer &peer) {
     lost_.erase(peer.hello.address);
 }
 
+bool Socket::has_route(uint64_t address) noexcept {
+    const std::lock_guard hold(lock_);
+    const auto found = routes_.find(address);
+    return found != routes_.end() && !found->second.empty();
+}
+
 // Under the lock. Messages that waited for this peer are the first ones of its queue.
 void Socket::take_unrouted(SocketPeer &peer) noexcept {
     const std::lock_guard hold(peer.out_lock);
     for (auto at = unrouted_.begin(); at != unrouted_.end();) {
         const auto next = std::next(at);
-        const bool is_for_this =
-            settings.hello.kind == MUSTER_SOCKET_DEALER || at->message->header.destination == peer.hello.address;
+        const bool is_for_this = settings.hello.kind == MUSTER_SOCKET_DEALER || at->next_hop == peer.hello.address;
         if (is_for_this) {
             unrouted_bytes_ -= at->bytes();
             peer.out_bytes += at->bytes();

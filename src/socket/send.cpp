@@ -4,7 +4,7 @@
 
 namespace muster {
 
-Result<void> Socket::send(Message &message, Deadline &deadline) {
+Result<void> Socket::send(Message &message, Deadline &deadline, uint64_t next_hop) {
     if (message.has_pointers) return Error::make(MUSTER_E_UNSUPPORTED, "a format frame has a pointer");
     if (message.payload_bytes() > settings.max_message_bytes)
         return Error::make(MUSTER_E_LIMIT, "the message has %llu bytes, at most %llu",
@@ -12,7 +12,8 @@ Result<void> Socket::send(Message &message, Deadline &deadline) {
                            static_cast<unsigned long long>(settings.max_message_bytes));
     if (message.header.source == 0) message.header.source = settings.hello.address;
     const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
-    if (is_router && message.header.destination == 0)
+    if (next_hop == 0) next_hop = message.header.destination;
+    if (is_router && next_hop == 0)
         return Error::make(MUSTER_E_ARG, "a router sends to the destination of a message, which is 0");
     bool first = true;
     uint32_t cancels = 0;
@@ -25,7 +26,7 @@ Result<void> Socket::send(Message &message, Deadline &deadline) {
             if (closing_ || ended_) return Error::make(MUSTER_E_CLOSED, "the socket is closed");
             if (cancels != cancels_) return Error::from_status(MUSTER_E_CANCELED);
         }
-        const Status status = route(message, why);
+        const Status status = route(message, next_hop, why);
         if (status == MUSTER_OK) return {};
         if (status == no_slot) return Result<void>::positive(MUSTER_AGAIN); // nothing here notifies when it has one
         if (status < 0) return why;
@@ -37,7 +38,7 @@ Result<void> Socket::send(Message &message, Deadline &deadline) {
 
 // OK: the message is in the queue of a peer, in its stream, or among those that wait for a peer. AGAIN: there is no
 // room.
-Status Socket::route(Message &message, Error &why) {
+Status Socket::route(Message &message, uint64_t next_hop, Error &why) {
     Ref<SocketPeer> peer;
     const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
     size_t attempts = 0;
@@ -46,11 +47,11 @@ Status Socket::route(Message &message, Error &why) {
         {
             const std::lock_guard hold(lock_);
             if (is_router) {
-                const auto found = routes_.find(message.header.destination);
-                if (found == routes_.end() || found->second.empty()) return keep_unrouted(message, why);
+                const auto found = routes_.find(next_hop);
+                if (found == routes_.end() || found->second.empty()) return keep_unrouted(message, next_hop, why);
                 peer = found->second.back();
             } else {
-                if (live_.empty()) return keep_unrouted(message, why);
+                if (live_.empty()) return keep_unrouted(message, next_hop, why);
                 peer = live_[turn_at_++ % live_.size()];
             }
             attempts++;
@@ -75,18 +76,17 @@ Status Socket::route(Message &message, Error &why) {
         end_output(*peer, MUSTER_SOCKET_LOST, reason.message);
         if (!is_router) continue;
         why = Error::make(MUSTER_E_PEER, "the peer with the address 0x%llx is lost: %.160s",
-                          static_cast<unsigned long long>(message.header.destination), reason.message);
+                          static_cast<unsigned long long>(next_hop), reason.message);
         return why.status;
     }
 }
 
 // Under the lock.
-Status Socket::keep_unrouted(Message &message, Error &why) {
-    const uint64_t to = message.header.destination;
+Status Socket::keep_unrouted(Message &message, uint64_t next_hop, Error &why) {
     const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
-    if (is_router && lost_.count(to) != 0) {
-        why =
-            Error::make(MUSTER_E_PEER, "the peer with the address 0x%llx is lost", static_cast<unsigned long long>(to));
+    if (is_router && lost_.count(next_hop) != 0) {
+        why = Error::make(MUSTER_E_PEER, "the peer with the address 0x%llx is lost",
+                          static_cast<unsigned long long>(next_hop));
         return why.status;
     }
     const bool full = unrouted_.size() >= settings.max_unrouted_messages ||
@@ -96,7 +96,7 @@ Status Socket::keep_unrouted(Message &message, Error &why) {
         wants_room_ = true;
         if (!is_router) return MUSTER_AGAIN;
         why = Error::make(MUSTER_E_NOT_FOUND, "no peer has the address 0x%llx, and %zu messages wait for peers already",
-                          static_cast<unsigned long long>(to), unrouted_.size());
+                          static_cast<unsigned long long>(next_hop), unrouted_.size());
         return why.status;
     }
     unrouted_.emplace_back(); // before anything that has to be undone: this may throw
@@ -105,6 +105,7 @@ Status Socket::keep_unrouted(Message &message, Error &why) {
         return no_slot;
     }
     unrouted_.back().message = Ref<Message>::adopt(&message);
+    unrouted_.back().next_hop = next_hop;
     unrouted_bytes_ += message.payload_bytes();
     return MUSTER_OK;
 }

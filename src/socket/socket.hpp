@@ -49,8 +49,10 @@ class Socket final : public Object, private Source {
     Result<std::string> bind(std::string_view address, size_t capacity);
     Result<void> connect(std::string_view address);
     Status wait_peers(uint32_t count, Deadline &deadline, uint32_t &out_count) noexcept;
-    // The caller keeps the message unless the result is OK.
-    Result<void> send(Message &message, Deadline &deadline);
+    // The caller keeps the message unless the result is OK. `next_hop`: the address of a peer, by default the
+    // destination of the message.
+    Result<void> send(Message &message, Deadline &deadline, uint64_t next_hop = 0);
+    bool has_route(uint64_t address) noexcept; // to a connected peer
     Status receive(Deadline &deadline, Ref<Message> &out);
     Status next_event(Deadline &deadline, muster_socket_event &out) noexcept;
     void stats(muster_socket_stats &out) noexcept;
@@ -101,8 +103,8 @@ class Socket final : public Object, private Source {
     void undelivered(Outgoing &&outgoing, Status why) noexcept;
     void report(uint32_t kind, const PeerHello &peer, uint64_t undelivered, const char *text) noexcept;
     // send.cpp
-    Status route(Message &message, Error &why);
-    Status keep_unrouted(Message &message, Error &why);
+    Status route(Message &message, uint64_t next_hop, Error &why);
+    Status keep_unrouted(Message &message, uint64_t next_hop, Error &why);
     Status push(SocketPeer &peer, Message &message);
     bool reserve_slot(Outgoing &outgoing) noexcept;
     void flush(SocketPeer &peer) noexcept;

@@ -2,13 +2,11 @@
 #include "base/boundary.hpp"
 #include "base/config.hpp"
 #include "context/host_call.hpp"
-#include "socket/socket.hpp"
+#include "socket/socket_config.hpp"
 
 using namespace muster;
 
 namespace {
-
-constexpr uint64_t default_message_bytes = uint64_t{1} << 30, default_queued_bytes = uint64_t{64} << 20;
 
 // Calls keep the socket alive while they are in it: another thread may release it meanwhile.
 template <class Body>
@@ -21,39 +19,6 @@ Status inside(muster_socket *socket, Body &&body) noexcept {
         const HostCall call(self->context(), self.get());
         return body(*self);
     });
-}
-
-Result<Socket::Settings> read_settings(Context &context, const muster_socket_config *given) {
-    muster_socket_config config;
-    if (auto done = read_config(given, config, "muster_socket_config"); !done) return done.error();
-    if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
-    if (config.kind != MUSTER_SOCKET_DEALER && config.kind != MUSTER_SOCKET_ROUTER)
-        return Error::make(MUSTER_E_ARG, "kind is %u: a dealer is 1, a router 2", config.kind);
-    if (config.max_peers > 1u << 20)
-        return Error::make(MUSTER_E_ARG, "max_peers is %u, at most 2^20", config.max_peers);
-    if (config.max_message_bytes > Message::max_bytes)
-        return Error::make(MUSTER_E_ARG, "max_message_bytes is %llu, at most 2^62",
-                           static_cast<unsigned long long>(config.max_message_bytes));
-    int64_t group = 0, id = 0, kind = 0;
-    muster_message_address_parts(config.address, &group, &id, &kind);
-    if (group == MUSTER_MESSAGE_ANY || id == MUSTER_MESSAGE_ANY || kind == MUSTER_MESSAGE_ANY)
-        return Error::make(MUSTER_E_ARG, "address is 0x%llx, which has a wildcard",
-                           static_cast<unsigned long long>(config.address));
-    Queue *const queue = unwrap(config.queue);
-    if (queue != nullptr && &queue->context() != &context)
-        return Error::make(MUSTER_E_ARG, "the queue belongs to another context");
-    if (queue != nullptr && queue->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
-    Socket::Settings settings;
-    settings.hello.kind = static_cast<uint8_t>(config.kind);
-    settings.hello.address = config.address;
-    settings.max_peers = config.max_peers != 0 ? config.max_peers : 65536;
-    settings.max_message_bytes = config.max_message_bytes != 0 ? config.max_message_bytes : default_message_bytes;
-    settings.max_queued_bytes = config.max_queued_bytes != 0 ? config.max_queued_bytes : default_queued_bytes;
-    settings.max_queued_messages = config.max_queued_messages != 0 ? config.max_queued_messages : 65536;
-    settings.max_unrouted_messages = config.max_unrouted_messages != 0 ? config.max_unrouted_messages : 1024;
-    settings.queue = Ref<Queue>(queue);
-    settings.tag = config.tag;
-    return settings;
 }
 
 Result<void> check(muster_socket *socket, const char *address) {
@@ -76,7 +41,7 @@ muster_status muster_socket_create(muster_context *context, const muster_socket_
         if (config == nullptr) return Error::make(MUSTER_E_ARG, "no configuration");
         if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
         if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-        auto settings = read_settings(*unwrap(context), config);
+        auto settings = read_socket_config(*unwrap(context), config);
         if (!settings) return settings.error();
         auto made = Socket::make(*unwrap(context), std::move(*settings));
         if (!made) return made.error();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// message.h and socket.h.
+// message.h, message_queue.h, socket.h and forwarder.h.
 #include "scenario.hpp"
 
 #include <cstdlib>
@@ -11,6 +11,8 @@ namespace {
 
 HANDLE(Message, muster_message, muster_message_release)
 HANDLE(Socket, muster_socket, muster_socket_release)
+HANDLE(MessageQueue, muster_message_queue, muster_message_queue_release)
+HANDLE(Forwarder, muster_forwarder, muster_forwarder_release)
 
 void give_memory_back(void *data) {
     free(data);
@@ -147,4 +149,86 @@ SCENARIO(socket, inproc) {
 
 SCENARIO(socket, tcp) {
     exchange_messages("tcp://127.0.0.1:0?upgrade=no");
+}
+
+static muster_message *message_for(uint64_t destination, uint32_t type) {
+    muster_message *message = nullptr;
+    OK(muster_message_create, &message);
+    muster_message_header header{};
+    header.struct_size = sizeof header;
+    header.type = type;
+    header.destination = destination;
+    OK(muster_message_set_header, message, &header);
+    return message;
+}
+
+SCENARIO(message_queue, all) {
+    Context context;
+    create(context);
+    MessageQueue queue;
+    OK(muster_message_queue_create, context, nullptr, queue.out(), &error);
+    muster_message *message = message_for(1, 2);
+    OK(muster_message_queue_push, queue, message, 0);
+    message = nullptr;
+    OK(muster_message_queue_pop, queue, 0, &message);
+    DO(muster_message_release, message);
+    muster_message_queue_stats stats{};
+    OK(muster_message_queue_get_stats, queue, &stats);
+    EXPECT(stats.pushed == 1 && stats.popped == 1 && stats.messages == 0);
+    OK(muster_message_queue_cancel, queue);
+    OK(muster_message_queue_close, queue);
+}
+
+// A dealer's message is handed to the host, whose message is forwarded to a router. A fault may end a connection, with
+// the message that was on it.
+SCENARIO(forwarder, inproc) {
+    Context context;
+    create(context);
+    MessageQueue inbox;
+    OK(muster_message_queue_create, context, nullptr, inbox.out(), &error);
+    muster_forwarder_config config{};
+    config.struct_size = sizeof config;
+    config.address = 10;
+    config.inbox = inbox;
+    Forwarder forwarder;
+    OK(muster_forwarder_create, context, &config, forwarder.out(), &error);
+    muster_socket *const socket = DO(muster_forwarder_socket, forwarder);
+    char where[256];
+    OK(muster_socket_bind, socket, "inproc://forwarder", 18, where, sizeof where, &error);
+    OK(muster_forwarder_add_route, forwarder, 99, 1);
+    OK(muster_forwarder_add_route, forwarder, 98, 1);
+    OK(muster_forwarder_remove_route, forwarder, 98);
+    OK(muster_forwarder_set_hook, forwarder, 3, inbox);
+    muster_socket_config ends{};
+    ends.struct_size = sizeof ends;
+    ends.kind = MUSTER_SOCKET_ROUTER;
+    ends.address = 1;
+    Socket router, dealer;
+    OK(muster_socket_create, context, &ends, router.out(), &error);
+    ends.kind = MUSTER_SOCKET_DEALER;
+    ends.address = 2;
+    OK(muster_socket_create, context, &ends, dealer.out(), &error);
+    OK(muster_socket_connect, router, where, strlen(where), &error);
+    OK(muster_socket_connect, dealer, where, strlen(where), &error);
+    send_it(dealer, message_for(10, 2));
+    muster_message *message = nullptr;
+    const muster_status popped = CALL(muster_message_queue_pop, inbox, 2 * second, &message);
+    if (popped != MUSTER_OK) {
+        EXPECT(has_fired());
+        ended();
+    }
+    DO(muster_message_release, message);
+    message = message_for(99, 2);
+    muster_status sent = CALL(muster_forwarder_send, forwarder, message, patience, &error);
+    if (sent != MUSTER_OK) {
+        expect_fault("muster_forwarder_send", sent);
+        sent = CALL(muster_forwarder_send, forwarder, message, patience, &error);
+    }
+    if (sent == MUSTER_OK)
+        DO(muster_message_release, receive_it(router));
+    else
+        DO(muster_message_release, message);
+    muster_forwarder_stats stats{};
+    OK(muster_forwarder_get_stats, forwarder, &stats);
+    CALL(muster_forwarder_close, forwarder, patience);
 }

@@ -25,6 +25,9 @@ typedef struct muster_context muster_context;
 typedef struct muster_context_config muster_context_config;
 typedef struct muster_context_stats muster_context_stats;
 typedef struct muster_error muster_error;
+typedef struct muster_forwarder muster_forwarder;
+typedef struct muster_forwarder_config muster_forwarder_config;
+typedef struct muster_forwarder_stats muster_forwarder_stats;
 typedef struct muster_group muster_group;
 typedef struct muster_group_config muster_group_config;
 typedef struct muster_group_operation muster_group_operation;
@@ -37,6 +40,9 @@ typedef struct muster_manager_request muster_manager_request;
 typedef struct muster_member_info muster_member_info;
 typedef struct muster_message muster_message;
 typedef struct muster_message_header muster_message_header;
+typedef struct muster_message_queue muster_message_queue;
+typedef struct muster_message_queue_config muster_message_queue_config;
+typedef struct muster_message_queue_stats muster_message_queue_stats;
 typedef struct muster_process muster_process;
 typedef struct muster_process_config muster_process_config;
 typedef struct muster_process_exit muster_process_exit;
@@ -100,6 +106,7 @@ enum muster_group_member_state { MUSTER_GROUP_MEMBER_IDLE = 1, MUSTER_GROUP_MEMB
 enum muster_manager_operation { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
 enum muster_message_type { MUSTER_MESSAGE_GET = 0, MUSTER_MESSAGE_PUT = 1, MUSTER_MESSAGE_SYNC = 2, MUSTER_MESSAGE_UPDATE = 3, MUSTER_MESSAGE_SYNC_REQUEST = 4, MUSTER_MESSAGE_SYNC_RESPONSE = 5, MUSTER_MESSAGE_STOP = 6, MUSTER_MESSAGE_DATA = 7, MUSTER_MESSAGE_GOT = 8, MUSTER_MESSAGE_UPDATED = 9, MUSTER_MESSAGE_CONNECT = 10, MUSTER_MESSAGE_METRIC = 11, MUSTER_MESSAGE_USER = 256 };
 enum muster_message_any { MUSTER_MESSAGE_ANY = -1 };
+enum muster_message_queue_ready { MUSTER_MESSAGE_QUEUE_FILLED = 1, MUSTER_MESSAGE_QUEUE_HAS_ROOM = 2 };
 enum muster_process_exit_kind { MUSTER_PROCESS_EXITED = 1, MUSTER_PROCESS_KILLED = 2, MUSTER_PROCESS_UNKNOWN = 3 };
 enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_DONE_OPEN = 11, MUSTER_DONE_CALL = 12, MUSTER_DONE_LISTEN = 13, MUSTER_DONE_MESSAGE = 14, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
 enum muster_queue_fd_event { MUSTER_QUEUE_FD_READABLE = 1, MUSTER_QUEUE_FD_WRITABLE = 2, MUSTER_QUEUE_FD_ENDED = 4 };
@@ -147,6 +154,8 @@ struct muster_member_info { uint32_t member; uint32_t state; int64_t pid; uint64
 struct muster_worker_config { uint32_t struct_size; uint32_t flags; int64_t exit_grace_ns; int32_t report_fd_plus_one; uint32_t max_connections; muster_queue *queue; uint64_t tag; const char *master; const char *store; const char *name; const char *listen; uint64_t max_broadcast_bytes; };
 struct muster_context_config { uint32_t struct_size; uint32_t flags; const void *secret; uint64_t secret_bytes; int32_t secret_fd_plus_one; uint32_t max_unauthenticated; int64_t handshake_timeout_ns; int64_t heartbeat_ns; int64_t silent_ns; int64_t dead_ns; uint64_t window_bytes; };
 struct muster_context_stats { uint64_t loop_wakeups; uint64_t mailbox_posts; uint64_t streams_open; uint64_t streams_made; uint64_t handshakes_ok; uint64_t handshakes_failed; uint64_t bytes_in; uint64_t bytes_out; uint64_t upgrades; uint64_t reserved[7]; };
+struct muster_forwarder_config { uint32_t struct_size; uint32_t flags; uint64_t address; uint32_t max_hops; uint32_t max_peers; uint64_t max_message_bytes; uint64_t max_queued_bytes; uint32_t max_queued_messages; uint32_t max_unrouted_messages; uint32_t max_waiting; uint32_t reserved; muster_message_queue *inbox; muster_queue *queue; uint64_t tag; };
+struct muster_forwarder_stats { uint64_t peers; uint64_t forwarded; uint64_t delivered; uint64_t undelivered; uint64_t hop_limit; uint64_t waiting; uint64_t reserved[4]; };
 struct muster_group_operation { uint32_t struct_size; uint32_t kind; uint32_t type; uint32_t reduction; uint32_t root; uint32_t flags; uint64_t count; const void *input; void *output; const uint64_t *counts; const uint64_t *output_counts; };
 struct muster_group_config { uint32_t struct_size; uint32_t flags; uint32_t rank; uint32_t size; muster_round *round; muster_store *store; const void *name; uint64_t name_bytes; const char *listen; uint64_t listen_bytes; const char *addresses; uint64_t addresses_bytes; uint64_t slot_bytes; };
 struct muster_group_status { uint32_t state; uint32_t kind; uint64_t sequence; uint32_t shares_memory; uint32_t reserved[3]; };
@@ -155,6 +164,8 @@ struct muster_manager_ops { uint32_t struct_size; uint32_t flags; void (*launch)
 struct muster_message_header { uint32_t struct_size; uint32_t type; uint64_t source; uint64_t destination; uint64_t target; int64_t target_version; uint64_t trace_id[2]; uint64_t span_id; uint32_t trace_flags; uint32_t hops; };
 struct muster_buffer { const void *data; uint64_t bytes; };
 struct muster_value { int64_t integer; double real; const void *data; uint64_t bytes; };
+struct muster_message_queue_config { uint32_t struct_size; uint32_t flags; uint32_t max_messages; uint32_t reserved; uint64_t max_bytes; muster_queue *queue; uint64_t tag; };
+struct muster_message_queue_stats { uint64_t messages; uint64_t bytes; uint64_t pushed; uint64_t popped; uint64_t full; uint64_t reserved[3]; };
 struct muster_process_fd { int32_t parent_fd; int32_t child_fd; };
 struct muster_process_config { uint32_t struct_size; uint32_t flags; const char *const *argv; const char *const *envp; const char *directory; const muster_process_fd *fds; uint64_t fd_count; };
 struct muster_completion { int32_t kind; muster_status status; uint64_t tag; void *object; uint64_t bytes; uint64_t request; uint32_t events; uint32_t reserved[5]; };
@@ -236,6 +247,15 @@ muster_status muster_context_progress(muster_context *context, int64_t timeout_n
 muster_status muster_context_secret(muster_context *context, void *out_secret, size_t capacity, size_t *out_bytes);
 muster_status muster_context_log(muster_context *context, int32_t level, muster_queue *queue, uint64_t tag);
 muster_status muster_context_get_stats(muster_context *context, muster_context_stats *out_stats);
+muster_status muster_forwarder_create(muster_context *context, const muster_forwarder_config *config, muster_forwarder **out_forwarder, muster_error *error);
+muster_socket *muster_forwarder_socket(muster_forwarder *forwarder);
+muster_status muster_forwarder_add_route(muster_forwarder *forwarder, uint64_t pattern, uint64_t next_hop);
+muster_status muster_forwarder_remove_route(muster_forwarder *forwarder, uint64_t pattern);
+muster_status muster_forwarder_set_hook(muster_forwarder *forwarder, uint32_t type, muster_message_queue *into);
+muster_status muster_forwarder_send(muster_forwarder *forwarder, muster_message *message, int64_t timeout_ns, muster_error *error);
+muster_status muster_forwarder_get_stats(muster_forwarder *forwarder, muster_forwarder_stats *out_stats);
+muster_status muster_forwarder_close(muster_forwarder *forwarder, int64_t timeout_ns);
+void muster_forwarder_release(muster_forwarder *forwarder);
 muster_status muster_group_open(muster_context *context, const muster_group_config *config, int64_t timeout_ns, muster_group **out_group, muster_error *error);
 muster_status muster_group_split(muster_group *group, int64_t color, int64_t key, int64_t timeout_ns, muster_group **out_group, muster_error *error);
 uint32_t muster_group_rank(const muster_group *group);
@@ -293,6 +313,13 @@ muster_status muster_message_address_parts(uint64_t address, int64_t *out_group,
 int32_t muster_message_address_matches(uint64_t pattern, uint64_t address);
 muster_status muster_message_address_singa(int32_t group, int32_t id_or_proc, int32_t type, uint64_t *out_address);
 uint64_t muster_message_target(uint32_t entity, uint32_t part);
+muster_status muster_message_queue_create(muster_context *context, const muster_message_queue_config *config, muster_message_queue **out_queue, muster_error *error);
+muster_status muster_message_queue_push(muster_message_queue *queue, muster_message *message, int64_t timeout_ns);
+muster_status muster_message_queue_pop(muster_message_queue *queue, int64_t timeout_ns, muster_message **out_message);
+muster_status muster_message_queue_get_stats(muster_message_queue *queue, muster_message_queue_stats *out_stats);
+muster_status muster_message_queue_cancel(muster_message_queue *queue);
+muster_status muster_message_queue_close(muster_message_queue *queue);
+void muster_message_queue_release(muster_message_queue *queue);
 muster_status muster_process_spawn(muster_context *context, const muster_process_config *config, muster_process **out_process, muster_error *error);
 int32_t muster_process_pid(const muster_process *process);
 muster_status muster_process_wait(muster_process *process, int64_t timeout_ns, muster_process_exit *out_exit);
@@ -486,6 +513,15 @@ surface.functions = {
   { "muster_context_secret", "muster_status", { { "handle", "context", "muster_context" }, { "gives_text", "out_secret", "void" } } },
   { "muster_context_log", "muster_status", { { "handle", "context", "muster_context" }, { "number", "level", "int32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
   { "muster_context_get_stats", "muster_status", { { "handle", "context", "muster_context" }, { "gives_struct", "out_stats", "muster_context_stats" } } },
+  { "muster_forwarder_create", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_forwarder_config" }, { "new", "out_forwarder", "muster_forwarder" }, { "error", "error", "muster_error" } } },
+  { "muster_forwarder_socket", "muster_socket *", { { "handle", "forwarder", "muster_forwarder" } } },
+  { "muster_forwarder_add_route", "muster_status", { { "handle", "forwarder", "muster_forwarder" }, { "number", "pattern", "uint64_t" }, { "number", "next_hop", "uint64_t" } } },
+  { "muster_forwarder_remove_route", "muster_status", { { "handle", "forwarder", "muster_forwarder" }, { "number", "pattern", "uint64_t" } } },
+  { "muster_forwarder_set_hook", "muster_status", { { "handle", "forwarder", "muster_forwarder" }, { "number", "type", "uint32_t" }, { "handle", "into", "muster_message_queue" } } },
+  { "muster_forwarder_send", "muster_status", { { "handle", "forwarder", "muster_forwarder" }, { "handle", "message", "muster_message" }, { "number", "timeout_ns", "int64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_forwarder_get_stats", "muster_status", { { "handle", "forwarder", "muster_forwarder" }, { "gives_struct", "out_stats", "muster_forwarder_stats" } } },
+  { "muster_forwarder_close", "muster_status", { { "handle", "forwarder", "muster_forwarder" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_forwarder_release", "void", { { "handle", "forwarder", "muster_forwarder" } } },
   { "muster_group_open", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_group_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_group", "muster_group" }, { "error", "error", "muster_error" } } },
   { "muster_group_split", "muster_status", { { "handle", "group", "muster_group" }, { "number", "color", "int64_t" }, { "number", "key", "int64_t" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_group", "muster_group" }, { "error", "error", "muster_error" } } },
   { "muster_group_rank", "uint32_t", { { "handle", "group", "muster_group" } } },
@@ -543,6 +579,13 @@ surface.functions = {
   { "muster_message_address_matches", "int32_t", { { "number", "pattern", "uint64_t" }, { "number", "address", "uint64_t" } } },
   { "muster_message_address_singa", "muster_status", { { "number", "group", "int32_t" }, { "number", "id_or_proc", "int32_t" }, { "number", "type", "int32_t" }, { "gives_number", "out_address", "uint64_t" } } },
   { "muster_message_target", "uint64_t", { { "number", "entity", "uint32_t" }, { "number", "part", "uint32_t" } } },
+  { "muster_message_queue_create", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_message_queue_config" }, { "new", "out_queue", "muster_message_queue" }, { "error", "error", "muster_error" } } },
+  { "muster_message_queue_push", "muster_status", { { "handle", "queue", "muster_message_queue" }, { "handle", "message", "muster_message" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_message_queue_pop", "muster_status", { { "handle", "queue", "muster_message_queue" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_message", "muster_message" } } },
+  { "muster_message_queue_get_stats", "muster_status", { { "handle", "queue", "muster_message_queue" }, { "gives_struct", "out_stats", "muster_message_queue_stats" } } },
+  { "muster_message_queue_cancel", "muster_status", { { "handle", "queue", "muster_message_queue" } } },
+  { "muster_message_queue_close", "muster_status", { { "handle", "queue", "muster_message_queue" } } },
+  { "muster_message_queue_release", "void", { { "handle", "queue", "muster_message_queue" } } },
   { "muster_process_spawn", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_process_config" }, { "new", "out_process", "muster_process" }, { "error", "error", "muster_error" } } },
   { "muster_process_pid", "int32_t", { { "handle", "process", "muster_process" } } },
   { "muster_process_wait", "muster_status", { { "handle", "process", "muster_process" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_exit", "muster_process_exit" } } },
@@ -682,7 +725,7 @@ surface.functions = {
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }
 
-surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_group", "muster_lease", "muster_listener", "muster_message", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
   { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
@@ -699,6 +742,8 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_worker_config", 80, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "exit_grace_ns", 8, "int64_t" }, { "report_fd_plus_one", 16, "int32_t" }, { "max_connections", 20, "uint32_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" }, { "master", 40, "char" }, { "store", 48, "char" }, { "name", 56, "char" }, { "listen", 64, "char" }, { "max_broadcast_bytes", 72, "uint64_t" } } },
   { "muster_context_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "secret", 8, "void" }, { "secret_bytes", 16, "uint64_t" }, { "secret_fd_plus_one", 24, "int32_t" }, { "max_unauthenticated", 28, "uint32_t" }, { "handshake_timeout_ns", 32, "int64_t" }, { "heartbeat_ns", 40, "int64_t" }, { "silent_ns", 48, "int64_t" }, { "dead_ns", 56, "int64_t" }, { "window_bytes", 64, "uint64_t" } } },
   { "muster_context_stats", 128, { { "loop_wakeups", 0, "uint64_t" }, { "mailbox_posts", 8, "uint64_t" }, { "streams_open", 16, "uint64_t" }, { "streams_made", 24, "uint64_t" }, { "handshakes_ok", 32, "uint64_t" }, { "handshakes_failed", 40, "uint64_t" }, { "bytes_in", 48, "uint64_t" }, { "bytes_out", 56, "uint64_t" }, { "upgrades", 64, "uint64_t" }, { "reserved", 72, "uint64_t" } } },
+  { "muster_forwarder_config", 80, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "address", 8, "uint64_t" }, { "max_hops", 16, "uint32_t" }, { "max_peers", 20, "uint32_t" }, { "max_message_bytes", 24, "uint64_t" }, { "max_queued_bytes", 32, "uint64_t" }, { "max_queued_messages", 40, "uint32_t" }, { "max_unrouted_messages", 44, "uint32_t" }, { "max_waiting", 48, "uint32_t" }, { "reserved", 52, "uint32_t" }, { "inbox", 56, "muster_message_queue" }, { "queue", 64, "muster_queue" }, { "tag", 72, "uint64_t" } } },
+  { "muster_forwarder_stats", 80, { { "peers", 0, "uint64_t" }, { "forwarded", 8, "uint64_t" }, { "delivered", 16, "uint64_t" }, { "undelivered", 24, "uint64_t" }, { "hop_limit", 32, "uint64_t" }, { "waiting", 40, "uint64_t" }, { "reserved", 48, "uint64_t" } } },
   { "muster_group_operation", 64, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "type", 8, "uint32_t" }, { "reduction", 12, "uint32_t" }, { "root", 16, "uint32_t" }, { "flags", 20, "uint32_t" }, { "count", 24, "uint64_t" }, { "input", 32, "void" }, { "output", 40, "void" }, { "counts", 48, "uint64_t" }, { "output_counts", 56, "uint64_t" } } },
   { "muster_group_config", 88, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "rank", 8, "uint32_t" }, { "size", 12, "uint32_t" }, { "round", 16, "muster_round" }, { "store", 24, "muster_store" }, { "name", 32, "void" }, { "name_bytes", 40, "uint64_t" }, { "listen", 48, "char" }, { "listen_bytes", 56, "uint64_t" }, { "addresses", 64, "char" }, { "addresses_bytes", 72, "uint64_t" }, { "slot_bytes", 80, "uint64_t" } } },
   { "muster_group_status", 32, { { "state", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "sequence", 8, "uint64_t" }, { "shares_memory", 16, "uint32_t" }, { "reserved", 20, "uint32_t" } } },
@@ -707,6 +752,8 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_message_header", 72, { { "struct_size", 0, "uint32_t" }, { "type", 4, "uint32_t" }, { "source", 8, "uint64_t" }, { "destination", 16, "uint64_t" }, { "target", 24, "uint64_t" }, { "target_version", 32, "int64_t" }, { "trace_id", 40, "uint64_t" }, { "span_id", 56, "uint64_t" }, { "trace_flags", 64, "uint32_t" }, { "hops", 68, "uint32_t" } } },
   { "muster_buffer", 16, { { "data", 0, "void" }, { "bytes", 8, "uint64_t" } } },
   { "muster_value", 32, { { "integer", 0, "int64_t" }, { "real", 8, "double" }, { "data", 16, "void" }, { "bytes", 24, "uint64_t" } } },
+  { "muster_message_queue_config", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "max_messages", 8, "uint32_t" }, { "reserved", 12, "uint32_t" }, { "max_bytes", 16, "uint64_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" } } },
+  { "muster_message_queue_stats", 64, { { "messages", 0, "uint64_t" }, { "bytes", 8, "uint64_t" }, { "pushed", 16, "uint64_t" }, { "popped", 24, "uint64_t" }, { "full", 32, "uint64_t" }, { "reserved", 40, "uint64_t" } } },
   { "muster_process_fd", 8, { { "parent_fd", 0, "int32_t" }, { "child_fd", 4, "int32_t" } } },
   { "muster_process_config", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "fds", 32, "muster_process_fd" }, { "fd_count", 40, "uint64_t" } } },
   { "muster_process_exit", 8, { { "kind", 0, "int32_t" }, { "value", 4, "int32_t" } } },
