@@ -14,8 +14,9 @@
  *
  * Nothing is dropped silently. A message is in the socket until its last byte was written to the stream of a
  * connection; messages of a lost connection that had not left come back through the queue of the socket, and the event
- * of the loss has their number. A message that had left may be lost with its peer: a protocol that has to exclude that
- * is built of requests and answers.
+ * of the loss has their number; a dealer sends them to another peer instead, where younger ones may have arrived
+ * before. A message that had left may be lost with its peer: a protocol that has to exclude that is built of requests
+ * and answers.
  *
  * Queued messages are limited in number and in bytes, per peer. At most 64 KiB of a peer are read ahead of the host: a
  * peer whose messages are not received is slowed down by its stream. */

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: MIT
+// Random sequences of everything that sockets do: sends, receives, waits that are cancelled, dealers and routers that
+// end and come back. test_socket_random [ADDRESS] [SEED]: '@' in the address becomes the number of a router.
+//
+// Each message has a number. It is received at most once, by the socket that it was sent to, complete, in the order of
+// its sender; or it comes back, once. After the last restart nothing may be lost. A sequence that fails is made again
+// without parts of it as long as it fails, and then printed. ctest: quick timeout=240
+#include "socket_run.h"
+
+#include <muster/transport.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { routers = 2, dealers = 3, nodes = routers + dealers, max_steps = 3000, max_messages = 3 * max_steps };
+enum { first_address = 1000, last_phase = 60 };
+enum operation { SEND, RECEIVE, RESTART, CLOSE, CANCEL, RETURNED, EVENTS, operations };
+
+typedef struct step {
+    enum operation operation;
+    uint32_t node, other, count;
+} step;
+
+typedef struct record { // of a message
+    uint8_t sender, receiver, state;
+    uint32_t sender_epoch; // the incarnation of the sender
+    uint32_t restarts;     // of all nodes, when it was sent
+    uint32_t bytes;
+} record;
+enum { UNSENT, SENT, RECEIVED, CAME_BACK };
+
+typedef struct node {
+    fixture f;
+    muster_socket *socket;
+    uint32_t epoch;
+    char at[256];
+    uint32_t last[nodes][64]; // number of the last message received from an incarnation of a node (the epoch modulo 64)
+} node;
+
+static const char *pattern;
+static node all[nodes];
+static record messages[max_messages + 1];
+static uint32_t message_count, restarts;
+static step steps[max_steps];
+static int current = -1;
+static bool one_context;
+
+static uint64_t next_random(uint64_t *state) { // splitmix64
+    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static void wrong(const char *what, uint64_t one, uint64_t two) {
+    fprintf(stderr, "step %d: %s (%llu, %llu)\n", current, what, (unsigned long long)one, (unsigned long long)two);
+    _exit(1);
+}
+#define NEED(condition, what, one, two)                                                                                \
+    do {                                                                                                               \
+        if (!(condition)) wrong(what, (uint64_t)(one), (uint64_t)(two));                                               \
+    } while (0)
+
+static void fill(unsigned char *data, uint32_t number, uint32_t bytes) {
+    for (uint32_t i = 0; i < bytes; i++) data[i] = (unsigned char)(number * 31 + i * 7 + (i >> 8));
+}
+
+static void open_node(uint32_t i) {
+    node *n = &all[i];
+    muster_error error;
+    if (!one_context || i == 0) {
+        muster_context_config config;
+        muster_config_init(&config, sizeof config);
+        config.secret = "of the random driver";
+        config.secret_bytes = 20;
+        config.window_bytes = 65536;
+        if (n->f.context == NULL)
+            NEED(muster_context_create(&config, &n->f.context, &error) == MUSTER_OK, "no context", i, 0);
+    } else {
+        n->f.context = all[0].f.context;
+    }
+    if (n->f.queue == NULL)
+        NEED(muster_queue_create(n->f.context, NULL, &n->f.queue, &error) == MUSTER_OK, "no queue", i, 0);
+    n->epoch++;
+    const muster_socket_config config = {.struct_size = sizeof config,
+                                         .kind = i < routers ? MUSTER_SOCKET_ROUTER : MUSTER_SOCKET_DEALER,
+                                         .address = first_address + i,
+                                         .max_queued_messages = 16,
+                                         .max_queued_bytes = 100000,
+                                         .max_unrouted_messages = 8,
+                                         .queue = n->f.queue};
+    NEED(muster_socket_create(n->f.context, &config, &n->socket, &error) == MUSTER_OK, "no socket", i, 0);
+    if (i < routers) {
+        char at[256], *to = at;
+        if (n->at[0] != '\0') {
+            strcpy(at, n->at); // the same port again
+        } else {
+            for (const char *from = pattern; *from != '\0'; from++)
+                if (*from == '@' && from[1] == '@')
+                    *to++ = *from++; // a name in front of a broker
+                else if (*from == '@')
+                    to += sprintf(to, "%u", i);
+                else
+                    *to++ = *from;
+            *to = '\0';
+        }
+        muster_status status;
+        const int64_t patience = 20 * second;
+        struct timespec begin, now;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        do { // the address of the earlier socket is free once its listener has ended
+            status = muster_socket_bind(n->socket, at, strlen(at), n->at, sizeof n->at, &error);
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        } while (status == MUSTER_E_EXISTS && (now.tv_sec - begin.tv_sec) * second < patience);
+        if (status != MUSTER_OK) fprintf(stderr, "%s: %s\n", at, error.message);
+        NEED(status == MUSTER_OK, "no listener", i, 0);
+    } else {
+        for (uint32_t r = 0; r < routers; r++)
+            NEED(muster_socket_connect(n->socket, all[r].at, strlen(all[r].at), &error) == MUSTER_OK, "no connect", i,
+                 r);
+    }
+}
+
+// The entries of the queue of a node: messages that came back, and readiness.
+static void take_entries(uint32_t i) {
+    muster_completion entry;
+    muster_error error;
+    while (muster_queue_next(all[i].f.queue, 0, &entry, &error) == MUSTER_OK) {
+        if (entry.kind != MUSTER_DONE_MESSAGE) continue;
+        const uint64_t number = header_of(entry.object).target;
+        NEED(number != 0 && number <= message_count, "a message that was never sent has come back", number, 0);
+        NEED(messages[number].state == SENT, "came back", number, messages[number].state);
+        NEED(messages[number].sender == i, "came back to another node", number, i);
+        messages[number].state = CAME_BACK;
+        muster_message_release(entry.object);
+    }
+}
+
+static bool receive(uint32_t i, int64_t timeout) {
+    muster_message *got;
+    const muster_status status = muster_socket_receive(all[i].socket, timeout, &got);
+    if (status == MUSTER_AGAIN || status == MUSTER_TIMEOUT) return false;
+    NEED(status == MUSTER_OK, "receive", i, -status);
+    const muster_message_header header = header_of(got);
+    const uint64_t number = header.target;
+    NEED(number != 0 && number <= message_count, "a message that was never sent", number, i);
+    record *m = &messages[number];
+    NEED(m->state == SENT, "received a second time, or after it had come back", number, m->state);
+    // a dealer sends to any router
+    NEED(m->receiver == i || (m->sender >= routers && i < routers), "received by another socket", number, i);
+    NEED(header.source == (uint64_t)first_address + m->sender, "another source", number, header.source);
+    muster_buffer frame;
+    static unsigned char expected[1 << 18];
+    NEED(muster_message_frame(got, 0, &frame) == MUSTER_OK && frame.bytes == m->bytes, "another size", number,
+         m->bytes);
+    fill(expected, (uint32_t)number, m->bytes);
+    NEED(memcmp(frame.data, expected, m->bytes) == 0, "other bytes", number, m->bytes);
+    uint32_t *last = &all[i].last[m->sender][m->sender_epoch % 64];
+    // messages that a dealer had queued for a lost router go to another one, and may be overtaken
+    NEED(*last < number || (m->sender >= routers && m->restarts != restarts), "out of order", number, *last);
+    if (*last < number) *last = (uint32_t)number;
+    m->state = RECEIVED;
+    muster_message_release(got);
+    return true;
+}
+
+static bool send_one(uint32_t from, uint32_t to, uint32_t bytes, int64_t timeout) {
+    static unsigned char data[1 << 18];
+    const uint32_t number = ++message_count;
+    NEED(number <= max_messages, "too many messages", number, 0);
+    fill(data, number, bytes);
+    muster_message *made = message_to(first_address + to, 300, data, bytes);
+    muster_message_header header = header_of(made);
+    header.target = number;
+    if (from >= routers) header.destination = 0;
+    muster_message_set_header(made, &header);
+    messages[number] = (record){.sender = (uint8_t)from,
+                                .receiver = (uint8_t)to,
+                                .state = SENT,
+                                .sender_epoch = all[from].epoch,
+                                .restarts = restarts,
+                                .bytes = bytes};
+    muster_error error;
+    const muster_status status = muster_socket_send(all[from].socket, made, timeout, &error);
+    if (status == MUSTER_OK) return true;
+    messages[number].state = UNSENT;
+    muster_message_release(made);
+    NEED(status == MUSTER_AGAIN || status == MUSTER_TIMEOUT || status == MUSTER_E_PEER || status == MUSTER_E_NOT_FOUND,
+         error.message, from, -status);
+    return false;
+}
+
+static void restart(uint32_t i, int64_t close_timeout) {
+    if (close_timeout >= 0) {
+        const muster_status status = muster_socket_close(all[i].socket, close_timeout);
+        NEED(status == MUSTER_OK || status == MUSTER_TIMEOUT || status == MUSTER_E_PEER, "close", i, -status);
+    }
+    restarts++;
+    muster_socket_release(all[i].socket);
+    take_entries(i); // all that it had comes back before the release returns
+    open_node(i);
+}
+
+static void perform(const step *s) {
+    const uint32_t i = s->node % nodes;
+    switch (s->operation) {
+    case SEND:
+        for (uint32_t k = 0; k <= s->count % 4; k++) {
+            const uint32_t to = i < routers ? routers + s->other % dealers : s->other % routers;
+            static const uint32_t sizes[] = {0, 1, 60, 900, 9000, 70000, 200000, 3};
+            send_one(i, to, sizes[(s->count >> 4) % 8], s->count % 16 == 0 ? ms : 0);
+        }
+        break;
+    case RECEIVE:
+        for (uint32_t k = 0; k <= s->count % 8 && receive(i, s->count % 16 == 0 ? ms : 0); k++) {
+        }
+        break;
+    case RESTART:
+        restart(i, -1);
+        break;
+    case CLOSE:
+        restart(i, s->count % 2 ? 0 : 5 * ms);
+        break;
+    case CANCEL:
+        NEED(muster_socket_cancel(all[i].socket) == MUSTER_OK, "cancel", i, 0);
+        break;
+    case RETURNED:
+        take_entries(i);
+        break;
+    default:
+        for (muster_socket_event event; muster_socket_next_event(all[i].socket, 0, &event) == MUSTER_OK;)
+            NEED(event.kind >= MUSTER_SOCKET_CONNECTED && event.kind <= MUSTER_SOCKET_REFUSED, "event", event.kind, i);
+    }
+}
+
+static uint32_t outstanding(void) { // messages that have to arrive
+    uint32_t count = 0;
+    for (uint32_t m = 1; m <= message_count; m++)
+        count += messages[m].state == SENT && messages[m].restarts == restarts;
+    return count;
+}
+static uint32_t drain(void) { // receives until nothing arrives for a moment or nothing is left
+    uint32_t idle = 0;
+    while (idle < 2000 && outstanding() != 0) {
+        bool any = false;
+        for (uint32_t i = 0; i < nodes; i++) {
+            while (receive(i, 0)) any = true;
+            take_entries(i);
+        }
+        if (!any) any = receive(idle % nodes, 10 * ms); // a bounded wait: 20 s in all
+        idle = any ? 0 : idle + 1;
+    }
+    return outstanding();
+}
+
+static void run(int count, const bool *left_out) {
+    one_context = strncmp(pattern, "inproc:", 7) == 0;
+    for (uint32_t i = 0; i < nodes; i++) open_node(i);
+    for (current = 0; current < count; current++)
+        if (!left_out[current]) perform(&steps[current]);
+    for (uint32_t i = 0; i < nodes; i++)
+        NEED(muster_socket_wait_peers(all[i].socket, i < routers ? dealers : routers, 20 * second, NULL) == MUSTER_OK,
+             "not connected again", i, 0);
+    drain();
+    // from here on nothing is lost
+    restarts++;
+    for (int k = 0; k < last_phase; k++)
+        for (uint32_t i = 0; i < nodes; i++) {
+            const uint32_t to = i < routers ? routers + (uint32_t)k % dealers : (uint32_t)k % routers;
+            if (!send_one(i, to, (uint32_t)k * 200, 0))
+                for (uint32_t r = 0; r < nodes; r++)
+                    while (receive(r, 0)) {
+                    }
+        }
+    NEED(drain() == 0, "messages were lost without a restart", outstanding(), message_count);
+    for (uint32_t i = 0; i < nodes; i++) {
+        muster_socket_stats stats;
+        NEED(muster_socket_get_stats(all[i].socket, &stats) == MUSTER_OK, "stats", i, 0);
+        NEED(stats.queued_messages == 0 && stats.queued_bytes == 0, "left in a queue", i, stats.queued_messages);
+        NEED(stats.malformed == 0, "malformed", i, stats.malformed);
+    }
+    for (uint32_t i = 0; i < nodes; i++) {
+        muster_socket_release(all[i].socket);
+        take_entries(i);
+        muster_queue_release(all[i].f.queue);
+    }
+    for (uint32_t i = 0; i < (one_context ? 1 : nodes); i++) {
+        const muster_status closed = muster_context_close(all[i].f.context, 10 * second);
+        if (closed != MUSTER_OK && getenv("HOLD")) { fprintf(stderr, "pid %d\n", getpid()); alarm(0); pause(); }
+        NEED(closed == MUSTER_OK, "the context did not close", i, -closed);
+        muster_context_release(all[i].f.context);
+    }
+}
+
+// In a process of its own. True: it went well.
+static bool works(int count, const bool *left_out, bool is_quiet) {
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (is_quiet && freopen("/dev/null", "w", stderr) == NULL) _exit(2);
+        alarm(100); // a sequence that hangs has failed
+        run(count, left_out);
+        _exit(0);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    if (!is_quiet && WIFSIGNALED(status)) fprintf(stderr, "ended by signal %d\n", WTERMSIG(status));
+    return status == 0;
+}
+
+static bool drive(uint64_t seed, int count) {
+    static bool left_out[max_steps];
+    uint64_t state = seed;
+    for (int i = 0; i < count; i++) {
+        const uint64_t kind = next_random(&state) % 100;
+        steps[i] = (step){.operation = kind < 45   ? SEND
+                                       : kind < 80 ? RECEIVE
+                                       : kind < 84 ? RESTART
+                                       : kind < 87 ? CLOSE
+                                       : kind < 90 ? CANCEL
+                                       : kind < 95 ? RETURNED
+                                                   : EVENTS,
+                          .node = (uint32_t)(next_random(&state) % 1000),
+                          .other = (uint32_t)(next_random(&state) % 1000),
+                          .count = (uint32_t)(next_random(&state) % 1000)};
+    }
+    memset(left_out, 0, sizeof left_out);
+    if (works(count, left_out, false)) return true;
+    if (getenv("MUSTER_NO_SHRINK")) return false;
+    fprintf(stderr, "seed %llu of %s fails; looking for fewer steps\n", (unsigned long long)seed, pattern);
+    for (int part = count / 2; part >= 1; part /= 2)
+        for (int at = 0; at < count; at += part) {
+            bool before[max_steps];
+            memcpy(before, left_out, sizeof before);
+            for (int i = at; i < at + part && i < count; i++) left_out[i] = true;
+            if (works(count, left_out, true)) memcpy(left_out, before, sizeof before);
+        }
+    static const char *const names[] = {"send", "receive", "restart", "close", "cancel", "returned", "events"};
+    for (int i = 0; i < count; i++)
+        if (!left_out[i])
+            fprintf(stderr, "  %d: %s node %u other %u count %u\n", i, names[steps[i].operation], steps[i].node % nodes,
+                    steps[i].other, steps[i].count);
+    works(count, left_out, false);
+    return false;
+}
+
+static void drive_all(const char *at, int sequences, int count) {
+    const char *const given = getenv("MUSTER_SEED");
+    pattern = at;
+    for (int i = 0; i < (given ? 1 : sequences); i++)
+        if (!drive(given ? strtoull(given, NULL, 0) : 1 + (uint64_t)i, count)) fail_msg("see above");
+}
+static void test_inproc(void **state) {
+    (void)state;
+    drive_all("inproc://random-@", 12, 400);
+}
+static void test_tcp(void **state) {
+    (void)state;
+    drive_all("tcp://127.0.0.1:0?upgrade=no", 8, 400);
+}
+static void test_tcp_sealed(void **state) {
+    (void)state;
+    drive_all("tcp://127.0.0.1:0?upgrade=no&seal=yes", 4, 300);
+}
+static void test_shm(void **state) {
+    (void)state;
+    char at[64];
+    snprintf(at, sizeof at, "shm://random-%d-@", getpid());
+    drive_all(at, 8, 400);
+}
+static void test_unix(void **state) {
+    (void)state;
+    char at[64];
+    snprintf(at, sizeof at, "unix://@@random-%d-@", getpid());
+    drive_all(at, 4, 300);
+}
+
+static const char *argument;
+static void test_argument(void **state) {
+    (void)state;
+    drive_all(argument, 4, 300);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_inproc), cmocka_unit_test(test_tcp),
+                                       cmocka_unit_test(test_tcp_sealed), cmocka_unit_test(test_shm),
+                                       cmocka_unit_test(test_unix)};
+    const struct CMUnitTest given[] = {cmocka_unit_test(test_argument)};
+    if (argc > 1) {
+        argument = argv[1];
+        return cmocka_run_group_tests(given, NULL, NULL);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
