@@ -58,6 +58,8 @@ void Link::begin() noexcept {
 
 void Link::run_turn() noexcept {
     if (is_over()) return finalize();
+    if (closing_.load(std::memory_order_seq_cst)) read_by_loop(true); // from now on incoming bytes are discarded
+    if (is_over()) return finalize();
     kick();
     if (done_sending_.load(std::memory_order_acquire) && peer_over_.load(std::memory_order_acquire)) {
         dead_.store(true, std::memory_order_seq_cst);

@@ -121,6 +121,7 @@ class Link final : public Carrier,
     bool has_received(ssize_t n) noexcept;     // evaluates the result of receive(): true: there are bytes to be read
     int receive_once(Target &target) noexcept; // 1: bytes came, 0: none, -1: over
     bool spin(Target &target) noexcept;
+    void discard_incoming() noexcept;
     Status count_received(size_t size) noexcept; // bytes of the host
     bool has_input() const noexcept { return in_.readable() != 0 || in_.finished(); }
     // FrameSink

@@ -26,6 +26,7 @@ void Link::read_by_loop(bool to_the_end) noexcept {
     while (rx.try_lock()) {
         rx.begin_check();
         const Read result = read(hub_.staging(), Hub::staging_bytes, turn_bytes, to_the_end);
+        discard_incoming();
         const bool again = rx.unlock();
         if (result == Read::enough) return receiver_.watch_input();
         if (!again) return;
@@ -288,9 +289,22 @@ Status Link::count_received(size_t size) noexcept {
     return MUSTER_OK;
 }
 
+// rx lock held. Once the host has closed its stream, what arrives is discarded, and its credit is granted again: the peer
+// may have closed, too, and have bytes left. Two links that both waited for credit to send their rest would wait for
+// each other.
+void Link::discard_incoming() noexcept {
+    if (shared_ || !closing_.load(std::memory_order_seq_cst) || is_over() || !in_.reader_gone()) return;
+    if (!state_.grant(state_.received())) return;
+    wants_.fetch_or(wants_credit, std::memory_order_seq_cst);
+    kick();
+}
+
 Status Link::on_data(uint32_t, const unsigned char *data, size_t size) noexcept {
     if (const Status status = count_received(size); status < 0) return status;
-    if (in_.reader_gone()) return MUSTER_OK; // the host has closed its stream
+    if (in_.reader_gone()) { // the host has closed its stream
+        discard_incoming();
+        return MUSTER_OK;
+    }
     size_t moved = 0;
     if (in_.push(data, size, moved) < 0 || moved != size) return MUSTER_E_NOMEM;
     return MUSTER_OK;

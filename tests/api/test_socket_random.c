@@ -158,7 +158,7 @@ static bool receive(uint32_t i, int64_t timeout) {
     NEED(memcmp(frame.data, expected, m->bytes) == 0, "other bytes", number, m->bytes);
     uint32_t *last = &all[i].last[m->sender][m->sender_epoch % 64];
     // messages that a dealer had queued for a lost router go to another one, and may be overtaken
-    NEED(*last < number || (m->sender >= routers && m->restarts != restarts), "out of order", number, *last);
+    NEED(*last < number || (m->sender >= routers && m->restarts != restarts), "out of order", number << 8 | m->sender, *last << 8 | i);
     if (*last < number) *last = (uint32_t)number;
     m->state = RECEIVED;
     muster_message_release(got);
@@ -287,7 +287,6 @@ static void run(int count, const bool *left_out) {
     }
     for (uint32_t i = 0; i < (one_context ? 1 : nodes); i++) {
         const muster_status closed = muster_context_close(all[i].f.context, 10 * second);
-        if (closed != MUSTER_OK && getenv("HOLD")) { fprintf(stderr, "pid %d\n", getpid()); alarm(0); pause(); }
         NEED(closed == MUSTER_OK, "the context did not close", i, -closed);
         muster_context_release(all[i].f.context);
     }

@@ -458,6 +458,18 @@ static void both_sides_know_each_other(const way *w, pair *p) {
     assert_int_equal(bytes, 0);
 }
 
+// Neither side reads what the other side has sent, and both close: no side waits for the other.
+static void both_sides_close_with_bytes_left(const way *w, pair *p) {
+    (void)w;
+    static char bytes[65536];
+    muster_stream *const sides[] = {p->near, p->far};
+    for (int i = 0; i < 2; i++) {
+        size_t moved = 0;
+        while (muster_stream_write(sides[i], bytes, sizeof bytes, 20 * MILLISECOND, &moved) == MUSTER_OK) {
+        }
+    } // drop_pair() releases both, and requires an orderly end of both contexts within 5 s
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         EACH_WAY(a_word_goes_each_way),
@@ -478,6 +490,7 @@ int main(void) {
         EACH_WAY(buffers_are_lent_and_given_back),
         EACH_WAY(many_streams_at_once),
         cmocka_unit_test(test_a_small_window_carries_large_messages),
+        EACH_WAY(both_sides_close_with_bytes_left),
         EACH_WAY(both_sides_know_each_other),
     };
     if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
