@@ -84,6 +84,13 @@ if(other_mpiexec)
         "MUSTER_PLUGIN_PATH=${plugins}")
 endif()
 
+# Sockets: all in one rank, which cannot fork.
+foreach(option "" "?upgrade=no")
+    string(REGEX REPLACE "[^a-z]+" "_" name "${option}")
+    mpi_test(socket${name} quick 120 1 $<TARGET_FILE:test_api_socket_random> "mpi:///r@${option}")
+    set_property(TEST ${prefix}.socket${name} APPEND PROPERTY ENVIRONMENT "MUSTER_IN_PROCESS=1" "MUSTER_SEED=1")
+endforeach()
+
 # The suite of all transports.
 foreach(way moved through)
     set(options "")
