@@ -10,7 +10,8 @@
  *
  * A frame is added by copying its bytes, by lending them (they come back through a queue), or by handing them over with
  * the function that frees them. Frames of a copy of a message share the bytes. A zero byte, which is not counted,
- * follows the bytes of every copied and every received frame, so a text frame can be used as a C string.
+ * follows the bytes of every copied and every received frame, so a text frame can be used as a C string; except for
+ * loaned frames (muster_socket_loan_frame()).
  *
  * Calls that change one message are made by one thread at a time; messages do not belong to a context. */
 #ifndef MUSTER_MESSAGE_H

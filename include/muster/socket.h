@@ -39,6 +39,12 @@ enum muster_socket_kind {
     MUSTER_SOCKET_ROUTER = 2  /**< Sends to the peer with the destination's address. */
 };
 
+/** Flags of a socket. */
+enum muster_socket_flag {
+    MUSTER_SOCKET_LOANS = 1 /**< The socket loans frames: muster_socket_loan_frame() can be used. Needs a descriptor for
+                                 each buffer. Every socket can receive loaned frames. */
+};
+
 /** Readiness of a socket; bits of muster_completion::events of ::MUSTER_EVENT_READY. */
 enum muster_socket_ready {
     MUSTER_SOCKET_RECEIVABLE = 1, /**< A message can perhaps be received without waiting. */
@@ -49,7 +55,7 @@ enum muster_socket_ready {
 /** How to make a socket. */
 typedef struct muster_socket_config {
     uint32_t struct_size;         /**< sizeof(muster_socket_config) of the caller. */
-    uint32_t flags;               /**< Zero. */
+    uint32_t flags;               /**< ::muster_socket_flag values, or'ed. */
     uint32_t kind;                /**< A ::muster_socket_kind value. */
     uint32_t max_peers;           /**< Maximum number of connected peers, at most 2^20; 0: 65536. */
     uint64_t address;             /**< Address of the socket, without wildcards. 0: a random one. */
@@ -63,6 +69,8 @@ typedef struct muster_socket_config {
     muster_queue *queue;            /**< Queue of the same context: readiness, and messages that could not be delivered.
                                          NULL: no readiness, and undelivered messages are only counted. */
     uint64_t tag;                   /**< muster_completion::tag of these entries. */
+    uint64_t max_loaned_bytes;      /**< With ::MUSTER_SOCKET_LOANS: maximum memory for loaned frames, all together; 0:
+                                         256 MiB. */
 } muster_socket_config;
 
 /** The kind of an event. */
@@ -216,6 +224,35 @@ MUSTER_API muster_status muster_socket_wait_peers(muster_socket *socket, uint32_
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_socket_send(muster_socket *socket, muster_message *message, int64_t timeout_ns,
                                             muster_error *error);
+
+/** Adds a frame to a message in shared memory: peers on this host read it in place, without a copy, so that the time to
+ * send it does not depend on its size. To other peers its bytes are copied, as those of any frame. The caller fills the
+ * frame before it sends the message, and does not change it afterwards.
+ *
+ * There are at most 64 such frames at a time, with at most max_loaned_bytes together, each rounded up to a power of two
+ * of at least 64 KiB. The memory is used again when the message, its copies and the messages of the receivers are
+ * released; that of a receiver whose connection ended is given up.
+ *
+ * A peer on this host that can use the memory is of the same user and sees this process in `/proc`. Whoever has the
+ * secret could change the memory of such a frame while it is read: check its content after copying it where that
+ * matters.
+ * @param[in]  socket    Socket that will send the message, made with ::MUSTER_SOCKET_LOANS.
+ * @param[in]  message   Message to change.
+ * @param[in]  bytes     Size of the frame, above 0.
+ * @param[out] out_data  Where to write its bytes, aligned to a page; valid until the message is sent or released. NULL
+ *                       unless the result is ::MUSTER_OK.
+ * @param[out] error     Detail on failure, or NULL.
+ * @retval MUSTER_OK            Added.
+ * @retval MUSTER_AGAIN         All of the memory is in use: release received messages, or add an ordinary frame.
+ * @retval MUSTER_E_ARG         No socket, no message, no destination, or a size of 0.
+ * @retval MUSTER_E_LIMIT       The message has too many frames, or the size is above max_loaned_bytes or
+ *                              max_message_bytes.
+ * @retval MUSTER_E_UNSUPPORTED The socket was made without ::MUSTER_SOCKET_LOANS.
+ * @retval MUSTER_E_NOMEM       Memory or descriptors ran out.
+ * @retval MUSTER_E_FORKED      The socket belongs to the parent process.
+ * @threads{any; one at a time for each message} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_socket_loan_frame(muster_socket *socket, muster_message *message, size_t bytes,
+                                                  void **out_data, muster_error *error);
 
 /** Receives the next message of any peer. The messages of one peer arrive in the order in which one thread sent them.
  * @param[in]  socket       Socket.

@@ -98,6 +98,7 @@ void Message::add(const void *data, size_t bytes, Ref<FrameMemory> memory) {
     frame.data = static_cast<const unsigned char *>(data);
     frame.bytes = bytes;
     frame.memory = std::move(memory);
+    has_loans = has_loans || (frame.memory && frame.memory->loaned_by() != nullptr);
     payload_bytes_ += bytes;
 }
 

@@ -22,6 +22,8 @@ class FrameMemory : public Object {
     // Memory of the host, which is returned by an entry of the queue; AGAIN: it has no slot.
     static Result<Ref<FrameMemory>> lend(size_t bytes, Queue &queue, uint64_t tag);
     static Ref<FrameMemory> take(void *data, muster_free_fn release);
+    // The pool of a socket, if this is memory of it that other processes read in place; else NULL.
+    virtual const void *loaned_by() const noexcept { return nullptr; }
 
   protected:
     ~FrameMemory() override = default;
@@ -42,6 +44,7 @@ class Message final : public Object {
 
     muster_message_header header{};
     bool has_pointers = false; // in a format frame: it cannot leave the process
+    bool has_loans = false;    // a frame is in memory that other processes can read in place
 
     const SmallVector<Frame, 2> &frames() const noexcept { return frames_; }
     uint64_t payload_bytes() const noexcept { return payload_bytes_; }

@@ -187,7 +187,11 @@ muster_status muster_message_from_buffers(const muster_buffer *buffers, uint32_t
         const std::string_view whole(static_cast<const char *>(buffers[0].data), buffers[0].bytes);
         if (whole.size() < MessageHead::fixed_bytes || MessageHead::whole(as_bytes(whole), why) == 0)
             return Error::make(MUSTER_E_PROTOCOL, "buffer 0: %s", why);
-        const auto head = MessageHead::get(whole, Message::max_bytes, why);
+        auto head = MessageHead::get(whole, Message::max_bytes, why);
+        if (head && !head->loans.empty()) {
+            why = "a reference to a frame in memory of a socket";
+            head.reset();
+        }
         if (!head) return Error::make(MUSTER_E_PROTOCOL, "buffer 0: %s", why);
         if (head->sizes.size() != count - 1)
             return Error::make(MUSTER_E_PROTOCOL, "the metadata have %zu frames, there are %u", head->sizes.size(),

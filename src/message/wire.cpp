@@ -8,9 +8,11 @@ namespace muster {
 namespace {
 constexpr uint32_t message_magic = 0x4D54534D; // "MSTM"
 constexpr uint8_t message_version = 1;
-enum : uint8_t { has_trace = 1, has_wide_sizes = 2 };
-constexpr size_t trace_bytes = 28;
+enum : uint8_t { has_trace = 1, has_wide_sizes = 2, has_references = 4, known_message_flags = 7 };
+constexpr size_t trace_bytes = 28, reference_bytes = 8;
+constexpr uint64_t is_reference = uint64_t{1} << 63; // in the size of a frame
 constexpr uint32_t max_hops = 255;
+constexpr size_t references_at = 46; // of their number
 
 bool is_traced(const muster_message_header &h) noexcept {
     return (h.trace_id[0] | h.trace_id[1] | h.span_id | h.trace_flags) != 0;
@@ -20,26 +22,34 @@ bool is_wide(const Message &message) noexcept {
 }
 } // namespace
 
-size_t MessageHead::bytes(const Message &message) noexcept {
+size_t MessageHead::bytes(const Message &message, const LoanReferences &loans) noexcept {
+    const auto references = std::count_if(loans.begin(), loans.end(), [](const auto &one) { return one.has_value(); });
     return fixed_bytes + (is_traced(message.header) ? trace_bytes : 0) +
-           message.frames().size() * (is_wide(message) ? 8 : 4);
+           message.frames().size() * (is_wide(message) || references != 0 ? 8 : 4) +
+           static_cast<size_t>(references) * reference_bytes;
 }
 
-void MessageHead::put(PlacedByteWriter &to, const Message &message) noexcept {
+void MessageHead::put(PlacedByteWriter &to, const Message &message, const LoanReferences &loans) noexcept {
     const muster_message_header &h = message.header;
-    const bool traced = is_traced(h), wide = is_wide(message);
+    const auto references = std::count_if(loans.begin(), loans.end(), [](const auto &one) { return one.has_value(); });
+    const bool traced = is_traced(h), wide = is_wide(message) || references != 0;
     to.number(message_magic).number(message_version);
-    to.number(static_cast<uint8_t>((traced ? has_trace : 0) | (wide ? has_wide_sizes : 0)));
+    to.number(static_cast<uint8_t>((traced ? has_trace : 0) | (wide ? has_wide_sizes : 0) |
+                                   (references != 0 ? has_references : 0)));
     to.number(static_cast<uint16_t>(message.frames().size()));
     to.number(h.type).number(h.source).number(h.destination).number(h.target).number(h.target_version);
-    to.number(std::min(h.hops, max_hops)).number(message.payload_bytes());
+    to.number(static_cast<uint16_t>(std::min(h.hops, max_hops))).number(static_cast<uint16_t>(references));
+    to.number(message.payload_bytes());
     if (traced) to.number(h.trace_id[0]).number(h.trace_id[1]).number(h.span_id).number(h.trace_flags);
-    for (const Frame &frame : message.frames()) {
+    for (size_t i = 0; i < message.frames().size(); i++) {
+        const uint64_t bytes = message.frames()[i].bytes;
         if (wide)
-            to.number(static_cast<uint64_t>(frame.bytes));
+            to.number(i < loans.size() && loans[i] ? bytes | is_reference : bytes);
         else
-            to.number(static_cast<uint32_t>(frame.bytes));
+            to.number(static_cast<uint32_t>(bytes));
     }
+    for (const auto &one : loans)
+        if (one) to.number(one->slot).number(one->sheet).number(one->generation);
 }
 
 size_t MessageHead::whole(const unsigned char *fixed, const char *&why) noexcept {
@@ -48,11 +58,12 @@ size_t MessageHead::whole(const unsigned char *fixed, const char *&why) noexcept
         why = "no message begins here";
     } else if (fixed[4] != message_version) {
         why = "a message of an unknown version";
-    } else if ((flags & ~(has_trace | has_wide_sizes)) != 0) {
+    } else if ((flags & ~known_message_flags) != 0) {
         why = "a message with unknown flags";
     } else {
         return fixed_bytes + (flags & has_trace ? trace_bytes : 0) +
-               size_t{get_u16(fixed + 6)} * (flags & has_wide_sizes ? 8 : 4);
+               size_t{get_u16(fixed + 6)} * (flags & has_wide_sizes ? 8 : 4) +
+               (flags & has_references ? get_u16(fixed + references_at) * reference_bytes : 0);
     }
     return 0;
 }
@@ -71,7 +82,10 @@ std::optional<MessageHead> MessageHead::get(std::string_view whole, uint64_t max
     h.destination = from.number<uint64_t>();
     h.target = from.number<uint64_t>();
     h.target_version = from.number<int64_t>();
-    h.hops = from.number<uint32_t>();
+    h.hops = from.number<uint16_t>();
+    const auto references = from.number<uint16_t>();
+    from.require((references != 0) == ((flags & has_references) != 0));
+    from.require(references == 0 || (flags & has_wide_sizes) != 0);
     const auto payload = from.number<uint64_t>();
     if (flags & has_trace) {
         for (uint64_t &half : h.trace_id) half = from.number<uint64_t>();
@@ -84,13 +98,26 @@ std::optional<MessageHead> MessageHead::get(std::string_view whole, uint64_t max
     }
     head->sizes.reserve(count);
     uint64_t left = payload;
+    uint16_t found = 0;
+    if (references != 0) head->loans.resize(count);
     for (uint16_t i = 0; i < count; i++) {
-        const uint64_t size = flags & has_wide_sizes ? from.number<uint64_t>() : from.number<uint32_t>();
+        uint64_t size = flags & has_wide_sizes ? from.number<uint64_t>() : from.number<uint32_t>();
+        if (references != 0 && (size & is_reference) != 0) {
+            size &= ~is_reference;
+            head->loans[i].emplace();
+            found++;
+        }
         from.require(size <= left);
         left -= std::min(size, left);
         head->sizes.push_back(size);
     }
-    from.require(left == 0 && h.hops <= max_hops);
+    from.require(left == 0 && h.hops <= max_hops && found == references);
+    for (std::optional<LoanReference> &one : head->loans) {
+        if (!one) continue;
+        one->slot = from.number<uint16_t>();
+        one->sheet = from.number<uint16_t>();
+        one->generation = from.number<uint32_t>();
+    }
     if (from.is_complete()) return head;
     why = "frames with other sizes than the message";
     return std::nullopt;
@@ -144,8 +171,31 @@ void MessageReader::begin(std::string_view whole) {
     next_frame();
 }
 
+// The next frame is a reference: it is added without bytes of the stream. False: it cannot be resolved.
+bool MessageReader::add_loan() {
+    Ref<FrameMemory> memory;
+    const unsigned char *data = nullptr;
+    const size_t bytes = head_.sizes[frame_];
+    const Status status =
+        loan_source_ == nullptr ? MUSTER_E_PROTOCOL : loan_source_->resolve(*head_.loans[frame_], bytes, memory, data);
+    is_malformed_ = status == MUSTER_E_PROTOCOL;
+    if (status == MUSTER_OK)
+        message_->add(data, bytes, std::move(memory));
+    else if (status == MUSTER_E_STALE)
+        why_ = "a loaned frame that its sender has given up";
+    else
+        why_ = is_malformed_ ? "a reference to a frame that is not there"
+                             : "the memory of a loaned frame cannot be mapped";
+    return status == MUSTER_OK;
+}
+
 void MessageReader::next_frame() {
     while (left_ == 0 && frame_ < head_.sizes.size()) {
+        if (!head_.loans.empty() && head_.loans[frame_]) {
+            if (!add_loan()) return;
+            frame_++;
+            continue;
+        }
         left_ = head_.sizes[frame_];
         to_ = message_->add(left_);
         frame_++;

@@ -4,17 +4,39 @@
 #include "base/codec.hpp"
 #include "message/message.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace muster {
+
+// A frame that the receiver reads in place: in memory of the sender (socket/loan.hpp). A value.
+struct LoanReference {
+    uint16_t slot = 0, sheet = 0;
+    uint32_t generation = 0;
+};
+
+// Where the receiver finds such frames.
+class LoanSource {
+  public:
+    // OK: the memory, which the message then has. STALE: the sender has given it up. Otherwise the connection ends,
+    // too.
+    virtual Status resolve(const LoanReference &reference, size_t bytes, Ref<FrameMemory> &out,
+                           const unsigned char *&data) = 0;
+
+  protected:
+    ~LoanSource() = default;
+};
+
+// Which frames of a message are sent as references; empty: none.
+using LoanReferences = std::vector<std::optional<LoanReference>>;
 
 // The metadata of a message: header and sizes of the frames.
 struct MessageHead {
     static constexpr size_t fixed_bytes = 56;
 
     // Of the whole metadata of this message.
-    static size_t bytes(const Message &message) noexcept;
-    static void put(PlacedByteWriter &to, const Message &message) noexcept;
+    static size_t bytes(const Message &message, const LoanReferences &loans = {}) noexcept;
+    static void put(PlacedByteWriter &to, const Message &message, const LoanReferences &loans = {}) noexcept;
 
     // The length of metadata whose first `fixed_bytes` are these; 0: they are malformed, and `why` says how.
     static size_t whole(const unsigned char *fixed, const char *&why) noexcept;
@@ -23,6 +45,7 @@ struct MessageHead {
 
     muster_message_header header{};
     std::vector<uint64_t> sizes; // of the frames
+    LoanReferences loans;        // of each, if any is one
 };
 
 // Cuts the bytes of a stream into messages. One thread at a time.
@@ -58,6 +81,9 @@ class MessageReader {
         if (is_complete()) take(finish());
     }
     const char *why() const noexcept { return why_; }
+    bool is_malformed() const noexcept { return is_malformed_; } // if there is a reason: the peer has broken the format
+    // Messages may refer to this memory from now on; the caller keeps it.
+    void set_loans(LoanSource *source) noexcept { loan_source_ = source; }
 
   private:
     bool is_complete() const noexcept { return message_ && left_ == 0 && frame_ == head_.sizes.size(); }
@@ -65,9 +91,11 @@ class MessageReader {
     size_t read_head(const unsigned char *data, size_t size);
     void begin(std::string_view whole);
     void next_frame();
+    bool add_loan();
     Ref<Message> finish() noexcept { return std::move(message_); }
 
     const uint64_t max_payload_;
+    LoanSource *loan_source_ = nullptr;
     std::string partial_; // the beginning of the metadata
     MessageHead head_;
     Ref<Message> message_; // its metadata is complete
@@ -75,6 +103,7 @@ class MessageReader {
     unsigned char *to_ = nullptr;
     size_t left_ = 0; // of the latest one
     const char *why_ = "";
+    bool is_malformed_ = true;
 };
 
 } // namespace muster

@@ -6,6 +6,7 @@ namespace muster {
 namespace {
 constexpr uint32_t hello_magic = 0x4B53534D; // "MSSK"
 constexpr uint8_t hello_version = 1;
+constexpr size_t hello_bytes = 22;        // without loans
 constexpr size_t max_joined_bytes = 8192; // messages up to this size are written by one call, several together
 constexpr size_t max_joined = 256;
 
@@ -20,6 +21,7 @@ void join(const Message &message, char *to) noexcept {
 std::string PeerHello::write() const {
     ByteWriter to;
     to.number(hello_magic).number(hello_version).number(kind).number(address).number(incarnation);
+    if (loans.process != 0) to.number(loans.process).number(loans.descriptor).bytes(loans.token);
     return to.take();
 }
 
@@ -31,22 +33,37 @@ std::optional<PeerHello> PeerHello::read(std::string_view bytes) noexcept {
     hello.kind = from.number<uint8_t>();
     hello.address = from.number<uint64_t>();
     hello.incarnation = from.number<uint64_t>();
+    if (bytes.size() > hello_bytes) {
+        hello.loans.process = from.number<uint32_t>();
+        hello.loans.descriptor = from.number<int32_t>();
+        hello.loans.token = from.array<sizeof hello.loans.token>();
+    }
     from.require(hello.address != 0 && (hello.kind == MUSTER_SOCKET_DEALER || hello.kind == MUSTER_SOCKET_ROUTER));
     if (!from.is_complete()) return std::nullopt;
     return hello;
 }
 
-void Outgoing::make_head() {
-    if (!head.empty()) return;
-    head.resize(MessageHead::bytes(*message));
-    PlacedByteWriter to(head.data());
-    MessageHead::put(to, *message);
+void SocketPeer::make_head(Outgoing &outgoing) {
+    if (!outgoing.head.empty()) return;
+    const Message &message = *outgoing.message;
+    outgoing.loans.clear();
+    if (refers(message)) {
+        outgoing.loans.resize(message.frames().size());
+        for (size_t i = 0; i < message.frames().size(); i++) {
+            LoanReference reference;
+            if (loans_->refer(message.frames()[i], *sheet_, reference)) outgoing.loans[i] = reference;
+        }
+    }
+    outgoing.head.resize(MessageHead::bytes(message, outgoing.loans));
+    PlacedByteWriter to(outgoing.head.data());
+    MessageHead::put(to, message, outgoing.loans);
 }
 
 // The head was made.
 Status SocketPeer::write(Outgoing &outgoing) noexcept {
     const Message &message = *outgoing.message;
     for (; outgoing.part <= message.frames().size(); outgoing.part++, outgoing.offset = 0) {
+        if (outgoing.part != 0 && outgoing.is_reference(outgoing.part - 1)) continue;
         const std::string_view bytes =
             outgoing.part == 0 ? std::string_view(outgoing.head) : message.frames()[outgoing.part - 1].text();
         if (bytes.size() == outgoing.offset) continue;
@@ -63,7 +80,7 @@ Status SocketPeer::write(Outgoing &outgoing) noexcept {
 // bytes were.
 void SocketPeer::begin_at(Outgoing &outgoing, size_t moved) {
     const Message &message = *outgoing.message;
-    outgoing.make_head();
+    make_head(outgoing);
     for (outgoing.offset = moved; outgoing.part <= message.frames().size(); outgoing.part++) {
         const size_t size = outgoing.part == 0 ? outgoing.head.size() : message.frames()[outgoing.part - 1].bytes;
         if (outgoing.offset < size) break;
@@ -74,8 +91,8 @@ void SocketPeer::begin_at(Outgoing &outgoing, size_t moved) {
 Status SocketPeer::write_first(Outgoing &outgoing) {
     const Message &message = *outgoing.message;
     const uint64_t total = MessageHead::bytes(message) + message.payload_bytes();
-    if (total > max_joined_bytes) {
-        outgoing.make_head();
+    if (total > max_joined_bytes || refers(message)) {
+        make_head(outgoing);
         return write(outgoing);
     }
     char joined[max_joined_bytes];
@@ -94,12 +111,13 @@ Status SocketPeer::write_next(size_t &out_written) {
     size_t sizes[max_joined], count = 0, bytes = 0;
     for (const Outgoing &one : out) {
         const uint64_t size = MessageHead::bytes(*one.message) + one.bytes();
-        if (one.is_begun() || count == max_joined || size > max_joined_bytes || bytes + size > sizeof joined) break;
+        if (one.is_begun() || !one.head.empty() || refers(*one.message)) break;
+        if (count == max_joined || size > max_joined_bytes || bytes + size > sizeof joined) break;
         join(*one.message, joined + bytes);
         bytes += sizes[count++] = size;
     }
     if (count == 0) {
-        out.front().make_head();
+        make_head(out.front());
         const Status status = write(out.front());
         out_written = status == MUSTER_OK ? 1 : 0;
         return status;

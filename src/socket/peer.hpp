@@ -3,6 +3,7 @@
 // A connected peer of a socket: its stream, the messages that wait to be written, and the reader of those it sends.
 #include "base/list.hpp"
 #include "message/wire.hpp"
+#include "socket/loan.hpp"
 #include "stream/stream.hpp"
 
 #include <muster/socket.h>
@@ -18,6 +19,7 @@ struct Connection;
 struct PeerHello {
     uint8_t kind = 0; // a muster_socket_kind
     uint64_t address = 0, incarnation = 0;
+    LoanOrigin loans;
     std::string write() const;
     static std::optional<PeerHello> read(std::string_view bytes) noexcept;
 };
@@ -28,16 +30,26 @@ struct Outgoing {
     uint64_t next_hop = 0;       // of a router: the address of the peer
     bool has_slot = false;       // in the queue of the host, for the case that it cannot be delivered
     std::string head;            // made before it is begun
+    LoanReferences loans;        // made with the head, for the peer that it is for
     size_t part = 0, offset = 0; // the part being written: 0 is the head, then the frames
     bool is_begun() const noexcept { return part != 0 || offset != 0; }
     uint64_t bytes() const noexcept { return message->payload_bytes(); }
-    void make_head();
+    bool is_reference(size_t frame) const noexcept { return frame < loans.size() && loans[frame].has_value(); }
+    void forget_head() noexcept { // it was not begun, and is for another peer from now on
+        head.clear();
+        loans.clear();
+    }
 };
 
 class SocketPeer final : public Object, public Listed<SocketPeer> {
   public:
-    SocketPeer(Ref<Stream> with, const PeerHello &says, uint64_t number, Connection *made_by, uint64_t max_message)
-        : stream(*with.detach()), hello(says), id(number), connection(made_by), reader(max_message) {}
+    // `own_loans`: the pool of the socket, or NULL. `its_loans`: what the peer loans, or empty.
+    SocketPeer(Ref<Stream> with, const PeerHello &says, uint64_t number, Connection *made_by, uint64_t max_message,
+               LoanPool *own_loans, Ref<LoanView> its_loans)
+        : stream(*with.detach()), hello(says), id(number), connection(made_by), reader(max_message), loans_(own_loans),
+          sheet_(own_loans != nullptr ? own_loans->take_sheet() : std::nullopt), view_(std::move(its_loans)) {
+        reader.set_loans(view_.get());
+    }
 
     Stream &stream; // the peer has the handle
     const PeerHello hello;
@@ -50,6 +62,11 @@ class SocketPeer final : public Object, public Listed<SocketPeer> {
     Status write_first(Outgoing &outgoing);
     // The first messages of the queue; those that were written whole are to be removed.
     Status write_next(size_t &out_written);
+    // The connection has ended: the peer returns no loans any more. Under out_lock.
+    void abandon_loans() noexcept {
+        if (sheet_) loans_->give_sheet_back(*sheet_);
+        sheet_.reset();
+    }
 
     std::mutex out_lock;     // guards these; after the lock of the socket
     std::list<Outgoing> out; // the first one may be begun
@@ -65,8 +82,16 @@ class SocketPeer final : public Object, public Listed<SocketPeer> {
     bool in_ended = false; // everything was read
 
   private:
+    void make_head(Outgoing &outgoing);
+    bool refers(const Message &message) const noexcept {
+        return message.has_loans && sheet_ && loans_->is_mapped_by(hello.incarnation);
+    }
     Status write(Outgoing &outgoing) noexcept;
-    static void begin_at(Outgoing &outgoing, size_t moved);
+    void begin_at(Outgoing &outgoing, size_t moved);
+
+    LoanPool *const loans_;         // of the socket
+    std::optional<uint16_t> sheet_; // of this peer in it; guarded by out_lock
+    const Ref<LoanView> view_;
     ~SocketPeer() override { stream.host_release(); }
 };
 

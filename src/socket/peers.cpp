@@ -105,13 +105,17 @@ void Socket::end_output(SocketPeer &peer, uint32_t event_kind, const char *why) 
         peer.out_bytes = 0;
         stats_.messages_out += peer.messages_out;
         stats_.bytes_out += peer.bytes_out;
+        if (!ended) peer.abandon_loans(); // otherwise the peer reads what was sent
         remove_routes(peer);
         stats_.connections_lost++;
         if (!ended && !ended_) again = peer.connection;
         if (!ended && settings.hello.kind == MUSTER_SOCKET_DEALER) {
             // The first one may be begun.
             const auto first = !left.empty() && left.front().is_begun() ? std::next(left.begin()) : left.begin();
-            for (auto at = first; at != left.end(); ++at) unrouted_bytes_ += at->bytes();
+            for (auto at = first; at != left.end(); ++at) {
+                unrouted_bytes_ += at->bytes();
+                at->forget_head();
+            }
             unrouted_.splice(unrouted_.begin(), left, first, left.end());
             if (!live_.empty() && !unrouted_.empty()) { // another peer takes them at once
                 next = live_[turn_at_++ % live_.size()];

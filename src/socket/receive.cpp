@@ -141,7 +141,8 @@ Status Socket::read_once(SocketPeer &peer, Deadline &deadline) {
             if (moved == 0) return status;
             peer.reader.placed(moved, take_one);
             take_all(peer);
-            return MUSTER_OK;
+            if (*peer.reader.why() == '\0') return MUSTER_OK;
+            return end_of_messages(peer);
         }
         const Status status = peer.stream.read(in_buffer_.data(), 1, in_buffer_.size(), deadline, moved);
         if (moved == 0) return status;
@@ -153,9 +154,14 @@ Status Socket::read_once(SocketPeer &peer, Deadline &deadline) {
         peer.stream.abort(0, "out of memory");
         return MUSTER_E_NOMEM;
     }
+    return end_of_messages(peer);
+}
+
+// The messages of the peer cannot be read any further.
+Status Socket::end_of_messages(SocketPeer &peer) noexcept {
     peer.stream.abort(0, peer.reader.why());
     end_output(peer, MUSTER_SOCKET_LOST, peer.reader.why());
-    return MUSTER_E_PROTOCOL;
+    return peer.reader.is_malformed() ? MUSTER_E_PROTOCOL : MUSTER_E_PEER;
 }
 
 void Socket::take_all(SocketPeer &peer) {

@@ -2,7 +2,25 @@
 // Sending: the choice of a peer, its queue, and what remains of a message that did not fit into the stream.
 #include "socket/socket.hpp"
 
+#include <algorithm>
+
 namespace muster {
+
+Result<void> Socket::loan_frame(Message &message, size_t bytes, unsigned char *&out_data) {
+    if (!loans_) return Error::make(MUSTER_E_UNSUPPORTED, "the socket was made without MUSTER_SOCKET_LOANS");
+    const uint64_t most = std::min(settings.max_message_bytes, loans_->max_bytes());
+    if (bytes == 0 || bytes > most)
+        return Error::make(bytes == 0 ? MUSTER_E_ARG : MUSTER_E_LIMIT,
+                           "a loaned frame of %zu bytes: 1 to %llu are possible", bytes,
+                           static_cast<unsigned long long>(most));
+    if (!message.has_room(bytes)) return Error::make(MUSTER_E_LIMIT, "the message has too many frames or bytes");
+    message.reserve_frame();
+    Ref<FrameMemory> memory;
+    const Status status = loans_->acquire(bytes, memory, out_data);
+    if (status != MUSTER_OK) return Result<void>::positive(status);
+    message.add(out_data, bytes, std::move(memory));
+    return {};
+}
 
 Result<void> Socket::send(Message &message, Deadline &deadline, uint64_t next_hop) {
     if (message.has_pointers) return Error::make(MUSTER_E_UNSUPPORTED, "a format frame has a pointer");

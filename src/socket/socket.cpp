@@ -15,8 +15,9 @@ constexpr size_t in_buffer_bytes = 64 * 1024;
 constexpr int64_t always_ns = 1'000'000'000'000'000'000; // dials are retried
 } // namespace
 
-Socket::Socket(Context &context, Settings what, Ref<Queue> own)
-    : settings(std::move(what)), context_(&context), own_(std::move(own)), in_buffer_(in_buffer_bytes) {}
+Socket::Socket(Context &context, Settings what, Ref<Queue> own, Ref<LoanPool> loans)
+    : settings(std::move(what)), context_(&context), own_(std::move(own)), loans_(std::move(loans)),
+      in_buffer_(in_buffer_bytes) {}
 
 Socket::~Socket() {
     if (settings.queue && !forked()) settings.queue->detach(*this);
@@ -32,7 +33,14 @@ Result<Ref<Socket>> Socket::make(Context &context, Settings settings) {
         randombytes_buf(&settings.hello.address, sizeof settings.hello.address);
         settings.hello.address |= 1;
     }
-    auto made = Ref<Socket>::adopt(new Socket(context, std::move(settings), std::move(*own)));
+    Ref<LoanPool> loans;
+    if (settings.max_loaned_bytes != 0) {
+        auto pool = LoanPool::make(settings.max_loaned_bytes);
+        if (!pool) return pool.error();
+        loans = std::move(*pool);
+        settings.hello.loans = loans->origin();
+    }
+    auto made = Ref<Socket>::adopt(new Socket(context, std::move(settings), std::move(*own), std::move(loans)));
     if (made->settings.queue) made->settings.queue->attach(*made, made->settings.tag);
     const auto wake = [](void *self) noexcept -> int {
         static_cast<Socket *>(self)->turn_.post(static_cast<Socket *>(self)->context());
@@ -160,9 +168,11 @@ Result<Ref<SocketPeer>> Socket::add_peer(Ref<Stream> &stream, const PeerHello &h
             end_output(*one, MUSTER_SOCKET_REPLACED, "a peer with this address has connected again");
             one->stream.abort(0, "replaced by a later connection");
         }
+        Ref<LoanView> view = LoanView::open(hello.loans, settings.hello.incarnation);
         const std::lock_guard hold(lock_);
         if (ended_) return Error::make(MUSTER_E_CLOSED, "the socket is closed");
-        peer = make_ref<SocketPeer>(std::move(stream), hello, next_id_++, connection, settings.max_message_bytes);
+        peer = make_ref<SocketPeer>(std::move(stream), hello, next_id_++, connection, settings.max_message_bytes,
+                                    loans_.get(), std::move(view));
         peers_.emplace(peer->id, peer);
         constexpr uint32_t events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_ENDED;
         peer->stream.watch(events, own_.get(), peer->id);
@@ -174,6 +184,8 @@ Result<Ref<SocketPeer>> Socket::add_peer(Ref<Stream> &stream, const PeerHello &h
     } catch (const std::bad_alloc &) {
         if (peer) {
             const std::lock_guard hold(lock_);
+            const std::lock_guard hold_peer(peer->out_lock);
+            peer->abandon_loans();
             peers_.erase(peer->id);
         }
         return Error::make(MUSTER_E_NOMEM, "out of memory");
@@ -399,6 +411,10 @@ void Socket::end_at_loop() noexcept {
     context_->forget_closing(closing_node_);
     context_->loop().stop_timer(redial_);
     context_->loop().stop_timer(arm_);
+    try {
+        if (loans_ && loans_->is_used() && !context_->closed()) LingeringLoans::begin(*context_, loans_);
+    } catch (const std::bad_alloc &) { // what is not mapped yet is lost with this socket
+    }
     interrupt_receiver();
     std::unordered_map<uint64_t, Ref<SocketPeer>> peers;
     std::unordered_map<uint64_t, std::vector<Ref<SocketPeer>>> routes;

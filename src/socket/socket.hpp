@@ -39,6 +39,7 @@ class Socket final : public Object, private Source {
         uint32_t max_queued_messages, max_unrouted_messages;
         Ref<Queue> queue; // of the host, or none
         uint64_t tag;
+        uint64_t max_loaned_bytes = 0; // 0: it does not loan
     };
     static Result<Ref<Socket>> make(Context &context, Settings settings);
 
@@ -54,6 +55,8 @@ class Socket final : public Object, private Source {
     Result<void> send(Message &message, Deadline &deadline, uint64_t next_hop = 0);
     bool has_route(uint64_t address) noexcept; // to a connected peer
     Status receive(Deadline &deadline, Ref<Message> &out);
+    // Adds a frame in memory that peers on this host read in place. AGAIN: all of it is in use.
+    Result<void> loan_frame(Message &message, size_t bytes, unsigned char *&out_data);
     Status next_event(Deadline &deadline, muster_socket_event &out) noexcept;
     void stats(muster_socket_stats &out) noexcept;
     void cancel() noexcept;
@@ -77,7 +80,7 @@ class Socket final : public Object, private Source {
             return cancels != cancels_ ? MUSTER_E_CANCELED : MUSTER_AGAIN;
         });
     }
-    Socket(Context &context, Settings what, Ref<Queue> own);
+    Socket(Context &context, Settings what, Ref<Queue> own, Ref<LoanPool> loans);
     ~Socket() override;
     Object &owner() noexcept override { return *this; }
     // socket.cpp
@@ -114,6 +117,7 @@ class Socket final : public Object, private Source {
     Status read_ready_peers();
     Status read_one_peer(SocketPeer &peer, Deadline &deadline);
     Status read_once(SocketPeer &peer, Deadline &deadline);
+    Status end_of_messages(SocketPeer &peer) noexcept;
     void take_all(SocketPeer &peer);
     bool add_readable(SocketPeer &peer) noexcept;
     void mark_readable(SocketPeer &peer) noexcept;
@@ -124,7 +128,8 @@ class Socket final : public Object, private Source {
     void readiness(uint32_t events) noexcept;
 
     const Ref<Context> context_;
-    const Ref<Queue> own_; // what the loop thread takes
+    const Ref<Queue> own_;      // what the loop thread takes
+    const Ref<LoanPool> loans_; // or none
     Signal in_signal_, room_signal_, event_signal_;
 
     std::mutex lock_; // guards what follows

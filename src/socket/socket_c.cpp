@@ -99,6 +99,21 @@ muster_status muster_socket_send(muster_socket *socket, muster_message *message,
     });
 }
 
+muster_status muster_socket_loan_frame(muster_socket *socket, muster_message *message, size_t bytes, void **out_data,
+                                       muster_error *error) {
+    if (out_data != nullptr) *out_data = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (socket == nullptr) return Error::make(MUSTER_E_ARG, "no socket");
+        if (message == nullptr) return Error::make(MUSTER_E_ARG, "no message");
+        if (out_data == nullptr) return Error::make(MUSTER_E_ARG, "no place for the frame");
+        if (unwrap(socket)->forked()) return Error::from_status(MUSTER_E_FORKED);
+        unsigned char *data = nullptr;
+        auto loaned = Ref<Socket>(unwrap(socket))->loan_frame(*unwrap(message), bytes, data);
+        *out_data = data;
+        return loaned;
+    });
+}
+
 muster_status muster_socket_receive(muster_socket *socket, int64_t timeout_ns, muster_message **out_message) {
     if (out_message == nullptr) return MUSTER_E_ARG;
     *out_message = nullptr;

@@ -6,13 +6,15 @@
 namespace muster {
 
 namespace {
-constexpr uint64_t default_message_bytes = uint64_t{1} << 30, default_queued_bytes = uint64_t{64} << 20;
+constexpr uint64_t default_message_bytes = uint64_t{1} << 30, default_queued_bytes = uint64_t{64} << 20,
+                   default_loaned_bytes = uint64_t{256} << 20;
 }
 
 Result<Socket::Settings> read_socket_config(Context &context, const muster_socket_config *given) {
     muster_socket_config config;
     if (auto done = read_config(given, config, "muster_socket_config"); !done) return done.error();
-    if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
+    if ((config.flags & ~uint32_t{MUSTER_SOCKET_LOANS}) != 0)
+        return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
     if (config.kind != MUSTER_SOCKET_DEALER && config.kind != MUSTER_SOCKET_ROUTER)
         return Error::make(MUSTER_E_ARG, "kind is %u: a dealer is 1, a router 2", config.kind);
     if (config.max_peers > 1u << 20)
@@ -37,6 +39,8 @@ Result<Socket::Settings> read_socket_config(Context &context, const muster_socke
     settings.max_queued_bytes = config.max_queued_bytes != 0 ? config.max_queued_bytes : default_queued_bytes;
     settings.max_queued_messages = config.max_queued_messages != 0 ? config.max_queued_messages : 65536;
     settings.max_unrouted_messages = config.max_unrouted_messages != 0 ? config.max_unrouted_messages : 1024;
+    if (config.flags & MUSTER_SOCKET_LOANS)
+        settings.max_loaned_bytes = config.max_loaned_bytes != 0 ? config.max_loaned_bytes : default_loaned_bytes;
     settings.queue = Ref<Queue>(queue);
     settings.tag = config.tag;
     return settings;

@@ -91,6 +91,8 @@ static void open_node(uint32_t i) {
     const muster_socket_config config = {.struct_size = sizeof config,
                                          .kind = i < routers ? MUSTER_SOCKET_ROUTER : MUSTER_SOCKET_DEALER,
                                          .address = first_address + i,
+                                         .flags = MUSTER_SOCKET_LOANS,
+                                         .max_loaned_bytes = 1 << 20,
                                          .max_queued_messages = 16,
                                          .max_queued_bytes = 100000,
                                          .max_unrouted_messages = 8,
@@ -176,7 +178,14 @@ static bool send_one(uint32_t from, uint32_t to, uint32_t bytes, int64_t timeout
     const uint32_t number = ++message_count;
     NEED(number <= max_messages, "too many messages", number, 0);
     fill(data, number, bytes);
-    muster_message *made = message_to(first_address + to, 300, data, bytes);
+    muster_message *made = message_to(first_address + to, 300, NULL, 0);
+    void *loaned = NULL;
+    muster_error error;
+    // large frames are loaned, as long as there is memory for it
+    if (bytes >= 9000 && muster_socket_loan_frame(all[from].socket, made, bytes, &loaned, &error) == MUSTER_OK)
+        memcpy(loaned, data, bytes);
+    else
+        muster_message_add_frame(made, data, bytes);
     muster_message_header header = header_of(made);
     header.target = number;
     if (from >= routers) header.destination = 0;
@@ -187,7 +196,6 @@ static bool send_one(uint32_t from, uint32_t to, uint32_t bytes, int64_t timeout
                                 .sender_epoch = all[from].epoch,
                                 .restarts = restarts,
                                 .bytes = bytes};
-    muster_error error;
     const muster_status status = muster_socket_send(all[from].socket, made, timeout, &error);
     if (status == MUSTER_OK) return true;
     messages[number].state = UNSENT;

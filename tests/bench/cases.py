@@ -136,6 +136,14 @@ def message():
 
         yield latency("message", f"{over}, 64 B, {TWO}", command("message", "latency", over=over), peers("latency"))
         yield message_rate("message", f"{over}, 64 B, {TWO}", command("message", "oneway", over=over), peers("oneway"))
+    for over in ("shm", "tcp"):
+        yield latency("message", f"{over}, loaned, 1 MiB, {TWO}", command("message", "latency", 1 << 20, over=over, mode="loaned"),
+                      [("message of 64 B", command("message", "latency", over=over)),
+                       ("message of 1 MiB", command("message", "latency", 1 << 20, over=over)),
+                       ("libzmq dealer and router", command("zmq_message", "latency", 1 << 20, over="ipc" if over == "shm" else over))])
+    for what, measure in (("latency", latency), ("oneway", message_rate)):
+        yield measure("message", f"star, 64 B, {TWO}", command("message", what, over="star"),
+                      [("libzmq dealer and router with a proxy", command("zmq_message", what, over="proxy"))])
 
 
 def collective():
