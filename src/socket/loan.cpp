@@ -63,8 +63,8 @@ LoanPool::~LoanPool() {
 
 // These, under the lock.
 bool LoanPool::has_uses(uint32_t slot) const noexcept {
-    for (const LoanDirectory::Sheet &sheet : directory_->sheet)
-        if ((sheet.uses[slot].load(std::memory_order_acquire) & use_mask) != 0) return true;
+    for (uint32_t i = 0; i < sheet_count_; i++)
+        if ((directory_->sheet[i].uses[slot].load(std::memory_order_acquire) & use_mask) != 0) return true;
     return false;
 }
 
@@ -132,6 +132,7 @@ std::optional<uint16_t> LoanPool::take_sheet() noexcept {
     const auto free = static_cast<uint16_t>(std::countr_one(sheets_));
     if (free >= LoanDirectory::sheets) return std::nullopt;
     sheets_ |= uint64_t{1} << free;
+    sheet_count_ = std::max<uint32_t>(sheet_count_, free + 1u);
     return free;
 }
 

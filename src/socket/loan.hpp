@@ -120,8 +120,9 @@ class LoanPool final : public Object {
     const uint64_t max_bytes_;
     std::mutex lock_; // guards the rest
     Slot slots_[LoanDirectory::slots];
-    uint64_t bytes_ = 0;  // of all buffers
-    uint64_t sheets_ = 0; // those that peers have, a bit each
+    uint64_t bytes_ = 0;       // of all buffers
+    uint64_t sheets_ = 0;      // those that peers have, a bit each
+    uint32_t sheet_count_ = 0; // those that peers have had are the first ones
     static_assert(LoanDirectory::sheets <= 64);
 };
 

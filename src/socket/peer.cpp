@@ -93,6 +93,8 @@ Status SocketPeer::write_first(Outgoing &outgoing) {
     const uint64_t total = MessageHead::bytes(message) + message.payload_bytes();
     if (total > max_joined_bytes || refers(message)) {
         make_head(outgoing);
+        const bool is_all = outgoing.loans.size() == 1 && outgoing.is_reference(0); // the head is the whole message
+        if (is_all && stream.write_quickly(outgoing.head.data(), outgoing.head.size())) return MUSTER_OK;
         return write(outgoing);
     }
     char joined[max_joined_bytes];

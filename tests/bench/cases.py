@@ -142,7 +142,7 @@ def message():
                        ("message of 1 MiB", command("message", "latency", 1 << 20, over=over)),
                        ("libzmq dealer and router", command("zmq_message", "latency", 1 << 20, over="ipc" if over == "shm" else over))])
     for what, measure in (("latency", latency), ("oneway", message_rate)):
-        yield measure("message", f"star, 64 B, {TWO}", command("message", what, over="star"),
+        yield measure("message", f"star, 64 B, {TWO}", command("message", what, over="broker"),
                       [("libzmq dealer and router with a proxy", command("zmq_message", what, over="proxy"))])
 
 

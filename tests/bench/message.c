@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A dealer and a router, in two threads (inproc) or two processes:  --over inproc|shm|unix|tcp|tcp-upgraded|star
+/* A dealer and a router, in two threads (inproc) or two processes:  --over inproc|shm|unix|tcp|tcp-upgraded|broker
  * Each message is made, filled by a copy, sent, received and freed. --mode loaned: it is loaned, and its first and last
- * byte are written. star: through a broker in a process of its own, without CURVE. */
+ * byte are written. broker: through a broker in a process of its own, without CURVE. */
 #include "bench.h"
 
 #include <muster/broker.h>
@@ -120,10 +120,11 @@ int main(int argc, char **argv) {
     char place[256] = "";
     int says[2], lives[2];
     pid_t broker = 0;
-    if (!strcmp(over, "star")) {
+    if (!strcmp(over, "broker")) {
         if (pipe(says) != 0 || pipe(lives) != 0) die_errno("pipe");
         e->broker_says = says[1], e->broker_lives = lives[0];
         broker = start_process(broker_process, e);
+        close(says[1]); /* the read ends if the broker does */
         if (read(says[0], place, sizeof place) != sizeof place) die("broker", "it has not begun");
     }
     const pid_t child = in_one ? 0 : start_process(second_process, e); /* before this process has a context */
@@ -138,7 +139,7 @@ int main(int argc, char **argv) {
     char where[512], address[512];
     if (!strcmp(over, "tcp"))
         snprintf(where, sizeof where, "tcp://127.0.0.1:0?upgrade=no");
-    else if (!strcmp(over, "star"))
+    else if (!strcmp(over, "broker"))
         snprintf(where, sizeof where, "zmq://router@%.*s/m?upgrade=no&curve=no", (int)strcspn(place + 6, "/"),
                  place + 6);
     else if (!strcmp(over, "tcp-upgraded"))

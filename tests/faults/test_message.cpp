@@ -147,6 +147,43 @@ SCENARIO(socket, inproc) {
     exchange_messages("inproc://messages");
 }
 
+// Faults make the message one that is copied, or end the connection.
+SCENARIO(socket, loans) {
+    Context context;
+    create(context);
+    muster_socket_config config{};
+    config.struct_size = sizeof config;
+    config.kind = MUSTER_SOCKET_ROUTER;
+    config.flags = MUSTER_SOCKET_LOANS;
+    config.address = 1;
+    Socket router, dealer;
+    OK(muster_socket_create, context, &config, router.out(), &error);
+    config.kind = MUSTER_SOCKET_DEALER;
+    config.address = 2;
+    OK(muster_socket_create, context, &config, dealer.out(), &error);
+    char where[256];
+    OK(muster_socket_bind, router, "inproc://loans", 14, where, sizeof where, &error);
+    OK(muster_socket_connect, dealer, where, strlen(where), &error);
+    for (int i = 0; i < 3; i++) {
+        muster_message *message = nullptr;
+        OK(muster_message_create, &message);
+        void *data = nullptr;
+        muster_status loaned = CALL(muster_socket_loan_frame, dealer, message, sizeof large, &data, &error);
+        if (loaned != MUSTER_OK) {
+            expect_fault("muster_socket_loan_frame", loaned);
+            loaned = CALL(muster_socket_loan_frame, dealer, message, sizeof large, &data, &error);
+        }
+        EXPECT(loaned == MUSTER_OK);
+        memset(data, 'l', sizeof large);
+        send_it(dealer, message);
+        message = receive_it(router);
+        muster_buffer frame{};
+        OK(muster_message_frame, message, 0, &frame);
+        EXPECT(frame.bytes == sizeof large && static_cast<const char *>(frame.data)[sizeof large - 1] == 'l');
+        DO(muster_message_release, message);
+    }
+}
+
 SCENARIO(socket, tcp) {
     exchange_messages("tcp://127.0.0.1:0?upgrade=no");
 }

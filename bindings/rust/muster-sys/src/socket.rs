@@ -17,6 +17,9 @@ pub struct muster_socket {
 pub const MUSTER_SOCKET_DEALER: u32 = 1;
 pub const MUSTER_SOCKET_ROUTER: u32 = 2;
 
+// muster_socket_flag: Flags of a socket.
+pub const MUSTER_SOCKET_LOANS: u32 = 1;
+
 // muster_socket_ready: Readiness of a socket; bits of muster_completionevents of MUSTER_EVENT_READY.
 pub const MUSTER_SOCKET_RECEIVABLE: u32 = 1;
 pub const MUSTER_SOCKET_SENDABLE: u32 = 2;
@@ -43,6 +46,7 @@ pub struct muster_socket_config {
     pub max_unrouted_messages: u32,
     pub queue: *mut muster_queue,
     pub tag: u64,
+    pub max_loaned_bytes: u64,
 }
 
 impl Default for muster_socket_config {
@@ -116,6 +120,8 @@ extern "C" {
     pub fn muster_socket_wait_peers(socket: *mut muster_socket, count: u32, timeout_ns: i64, out_count: *mut u32) -> muster_status;
     /// Sends a message.
     pub fn muster_socket_send(socket: *mut muster_socket, message: *mut muster_message, timeout_ns: i64, error: *mut muster_error) -> muster_status;
+    /// Adds a frame to a message in shared memory: peers on this host read it in place, without a copy, so that the time to send it does not depend on its size.
+    pub fn muster_socket_loan_frame(socket: *mut muster_socket, message: *mut muster_message, bytes: usize, out_data: *mut *mut c_void, error: *mut muster_error) -> muster_status;
     /// Receives the next message of any peer.
     pub fn muster_socket_receive(socket: *mut muster_socket, timeout_ns: i64, out_message: *mut *mut muster_message) -> muster_status;
     /// Takes the next event of the peers.
@@ -138,7 +144,7 @@ mod layout {
     // As the C compiler has them: tests/abi compares it with the same numbers.
     #[test]
     fn structs_are_those_of_c() {
-        assert_eq!(size_of::<muster_socket_config>(), 64);
+        assert_eq!(size_of::<muster_socket_config>(), 72);
         at!(muster_socket_config, struct_size, 0);
         at!(muster_socket_config, flags, 4);
         at!(muster_socket_config, kind, 8);
@@ -150,6 +156,7 @@ mod layout {
         at!(muster_socket_config, max_unrouted_messages, 44);
         at!(muster_socket_config, queue, 48);
         at!(muster_socket_config, tag, 56);
+        at!(muster_socket_config, max_loaned_bytes, 64);
         assert_eq!(size_of::<muster_socket_event>(), 288);
         at!(muster_socket_event, kind, 0);
         at!(muster_socket_event, text_bytes, 4);

@@ -5,6 +5,9 @@
 const MUSTER_SOCKET_DEALER = Int32(1)
 const MUSTER_SOCKET_ROUTER = Int32(2)
 
+# muster_socket_flag: Flags of a socket.
+const MUSTER_SOCKET_LOANS = UInt32(1)
+
 # muster_socket_ready: Readiness of a socket; bits of muster_completion::events of ::MUSTER_EVENT_READY.
 const MUSTER_SOCKET_RECEIVABLE = UInt32(1)
 const MUSTER_SOCKET_SENDABLE = UInt32(2)
@@ -19,7 +22,7 @@ const MUSTER_SOCKET_REFUSED = Int32(4)
 struct muster_socket end
 
 # How to make a socket.
-struct muster_socket_config # 64 bytes
+struct muster_socket_config # 72 bytes
     struct_size::UInt32
     flags::UInt32
     kind::UInt32
@@ -31,9 +34,10 @@ struct muster_socket_config # 64 bytes
     max_unrouted_messages::UInt32
     queue::Ptr{muster_queue}
     tag::UInt64
+    max_loaned_bytes::UInt64
 end
-muster_socket_config(; flags = 0, kind = 0, max_peers = 0, address = 0, max_message_bytes = 0, max_queued_bytes = 0, max_queued_messages = 0, max_unrouted_messages = 0, queue = C_NULL, tag = 0) =
-    muster_socket_config(sizeof(muster_socket_config), flags, kind, max_peers, address, max_message_bytes, max_queued_bytes, max_queued_messages, max_unrouted_messages, queue, tag)
+muster_socket_config(; flags = 0, kind = 0, max_peers = 0, address = 0, max_message_bytes = 0, max_queued_bytes = 0, max_queued_messages = 0, max_unrouted_messages = 0, queue = C_NULL, tag = 0, max_loaned_bytes = 0) =
+    muster_socket_config(sizeof(muster_socket_config), flags, kind, max_peers, address, max_message_bytes, max_queued_bytes, max_queued_messages, max_unrouted_messages, queue, tag, max_loaned_bytes)
 
 # What has happened to a peer.
 struct muster_socket_event # 288 bytes
@@ -97,6 +101,12 @@ const at_muster_socket_send = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_socket_send => at_muster_socket_send)
 @inline muster_socket_send(socket, message, timeout_ns, error) =
     ccall(at_muster_socket_send[], muster_status, (Ptr{muster_socket}, Ptr{muster_message}, Int64, Ptr{muster_error}), socket, message, timeout_ns, error)
+
+# Adds a frame to a message in shared memory: peers on this host read it in place, without a copy, so that the time to send it does not depend on its size.
+const at_muster_socket_loan_frame = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_socket_loan_frame => at_muster_socket_loan_frame)
+@inline muster_socket_loan_frame(socket, message, bytes, out_data, error) =
+    ccall(at_muster_socket_loan_frame[], muster_status, (Ptr{muster_socket}, Ptr{muster_message}, Csize_t, Ptr{Ptr{Cvoid}}, Ptr{muster_error}), socket, message, bytes, out_data, error)
 
 # Receives the next message of any peer.
 const at_muster_socket_receive = Ref{Ptr{Cvoid}}(C_NULL)
