@@ -13,4 +13,5 @@ run() { echo "-- $*"; timeout -k 10 200 luajit "$MUSTER_ROOT/tests/lua/$@"; }
 run test_binding.lua
 run test_misuse.lua
 run test_group.lua
+run test_socket.lua
 run test_cluster.lua
