@@ -149,6 +149,8 @@ function drain(e::Engine)
         elseif target isa Operation
             finished(target, entry, e.detail)
             forget(e, entry.tag)
+        elseif target isa MessageSocket && entry.kind == LowLevel.MUSTER_DONE_MESSAGE
+            came_back(target, entry)
         elseif entry.object != C_NULL
             release_unclaimed(entry.kind, entry.object)
         end
@@ -168,6 +170,8 @@ function release_unclaimed(kind::Int32, object::Ptr{Cvoid})
         LowLevel.muster_lease_release(convert(Ptr{LowLevel.muster_lease}, object))
     elseif kind == LowLevel.MUSTER_DONE_RENDEZVOUS
         LowLevel.muster_round_release(convert(Ptr{LowLevel.muster_round}, object))
+    elseif kind == LowLevel.MUSTER_DONE_MESSAGE
+        LowLevel.muster_message_release(convert(Ptr{LowLevel.muster_message}, object))
     end
     return nothing
 end
