@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "group/operation.hpp"
 
+#include "base/codec.hpp"
+
 #include "base/config.hpp"
 #include "base/hash.hpp"
 
 namespace muster {
 
 namespace {
+constexpr uint32_t head_magic = 0x5247534D; // "MSGR"
 
 constexpr uint64_t max_total_bytes = uint64_t{1} << 62;
 
@@ -179,6 +182,24 @@ Error make_mismatch(uint32_t rank, const Fingerprint &own, uint32_t other_rank, 
                              texts[1].c_str(), same ? ", with other counts or flags" : "");
     made.rank = other_rank;
     return made;
+}
+
+void GroupMessageHead::put(char *to) const noexcept {
+    PlacedByteWriter writer(to);
+    writer.number(head_magic).number(uint32_t{0});
+    for (const uint64_t word : fingerprint.word) writer.number(word);
+    writer.number(payload_bytes);
+}
+
+std::optional<GroupMessageHead> GroupMessageHead::read(std::string_view from) noexcept {
+    ByteReader reader(from);
+    GroupMessageHead head;
+    reader.expect(head_magic);
+    reader.expect(uint32_t{0});
+    for (uint64_t &word : head.fingerprint.word) word = reader.number<uint64_t>();
+    head.payload_bytes = reader.number<uint64_t>();
+    if (!reader.is_complete()) return std::nullopt;
+    return head;
 }
 
 } // namespace muster

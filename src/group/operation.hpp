@@ -4,7 +4,9 @@
 #include "base/result.hpp"
 #include "group/board.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace muster {
@@ -38,6 +40,16 @@ struct GroupOperation {
     bool has_root() const noexcept;
     bool reduces() const noexcept;
     Fingerprint fingerprint(uint64_t sequence) const noexcept;
+};
+
+// The head of a message between two members over a stream; its payload follows. A value.
+struct GroupMessageHead {
+    static constexpr size_t bytes = 48;
+    Fingerprint fingerprint;
+    uint64_t payload_bytes = 0;
+
+    void put(char *to) const noexcept;
+    static std::optional<GroupMessageHead> read(std::string_view from) noexcept;
 };
 
 const char *name_of_kind(uint32_t kind) noexcept;

@@ -16,8 +16,7 @@ namespace muster {
 
 namespace {
 
-constexpr uint32_t head_magic = 0x5247534D; // "MSGR"
-constexpr size_t head_bytes = 48;
+constexpr size_t head_bytes = GroupMessageHead::bytes;
 // Messages up to this size are written before any is read: those of one operation fit into the window of each stream.
 constexpr uint64_t small_bytes = 16 * 1024;
 constexpr uint64_t piece_bytes = 256 * 1024; // of one block in one exchange
@@ -82,24 +81,18 @@ class StreamRun {
 // ---- messages -------------------------------------------------------------------------------------------------------
 
 void StreamRun::put_head(char *to, uint64_t bytes) const noexcept {
-    PlacedByteWriter writer(to);
-    writer.number(head_magic).number(uint32_t{0});
-    for (const uint64_t word : fingerprint_.word) writer.number(word);
-    writer.number(bytes);
+    GroupMessageHead{fingerprint_, bytes}.put(to);
 }
 
 Result<void> StreamRun::check_head(uint32_t rank, const Head &head, uint64_t bytes) {
-    ByteReader from({head.data(), head.size()});
-    from.expect(head_magic);
-    from.expect(uint32_t{0});
-    Fingerprint other;
-    for (uint64_t &word : other.word) word = from.number<uint64_t>();
-    const auto size = from.number<uint64_t>();
-    if (!from.is_complete()) {
+    const auto read = GroupMessageHead::read({head.data(), head.size()});
+    if (!read) {
         Error why = Error::make(MUSTER_E_PROTOCOL, "rank %u sent bytes that are no message of a group", rank);
         why.rank = rank;
         return why;
     }
+    const Fingerprint &other = read->fingerprint;
+    const uint64_t size = read->payload_bytes;
     group_.set_seen(rank, other);
     if (!(other == fingerprint_)) return make_mismatch(me_, fingerprint_, rank, other);
     if (size == bytes) return {};
