@@ -5,7 +5,13 @@
  * The server is a router, each worker a dealer. A worker gets the parameters (GET), computes the sums of its share, and
  * sends them back (UPDATE); when all sums of a step have arrived the server makes the step and sends the next
  * parameters. After 200 steps one worker kills itself: the server learns of it from an event of its socket, and divides
- * the same step among the others. In the end it compares the loss with that of one process. */
+ * the same step among the others. In the end it compares the loss with that of one process.
+ *
+ *   parameter_server [COMMAND COMMAND COMMAND]
+ *
+ * A worker may be a command of the shell, in any language; "-" is the one of this program. Its environment has PARAMETER_SERVER,
+ * the address of the server, WORKER, its number, and MUSTER_SECRET. examples/lua/parameter_worker.lua and
+ * examples/julia/parameter_worker.jl are such workers. */
 #include "moons.h"
 
 #include <muster/muster.h>
@@ -102,6 +108,17 @@ static int work(int number, const char *address) {
     return 0;
 }
 
+static int work_by_command(int number, const char *address, const char *command) {
+    char text[16], line[4096];
+    snprintf(text, sizeof text, "%d", number);
+    snprintf(line, sizeof line, "exec %s", command); /* so that the shell is not what is killed */
+    setenv("PARAMETER_SERVER", address, 1);
+    setenv("WORKER", text, 1);
+    setenv("MUSTER_SECRET", secret, 1);
+    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    return perror("parameter_server: sh"), 1;
+}
+
 /* ---- the server ---- */
 
 typedef struct server {
@@ -184,7 +201,8 @@ static muster_status serve(server *s, muster_queue *queue, muster_error *error) 
     return status;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc != 1 && argc != 1 + workers) return fprintf(stderr, "usage: %s [COMMAND COMMAND COMMAND]\n", argv[0]), 2;
     int addresses[2], ended_well = 0, killed = 0;
     char address[256] = "";
     if (pipe(addresses) != 0) return perror("parameter_server"), 1;
@@ -193,7 +211,9 @@ int main(void) {
         if (child < 0) return perror("parameter_server"), 1;
         if (child != 0) continue;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        return read(addresses[0], address, sizeof address) == sizeof address ? work(number, address) : 1;
+        if (read(addresses[0], address, sizeof address) != sizeof address) return 1;
+        const char *const command = argc == 1 ? "-" : argv[1 + number];
+        return strcmp(command, "-") == 0 ? work(number, address) : work_by_command(number, address, command);
     }
     muster_error error = {0};
     muster_queue *queue;

@@ -37,6 +37,7 @@ std::optional<PeerHello> PeerHello::read(std::string_view bytes) noexcept {
         hello.loans.process = from.number<uint32_t>();
         hello.loans.descriptor = from.number<int32_t>();
         hello.loans.token = from.array<sizeof hello.loans.token>();
+        from.require(hello.loans.process != 0);
     }
     from.require(hello.address != 0 && (hello.kind == MUSTER_SOCKET_DEALER || hello.kind == MUSTER_SOCKET_ROUTER));
     if (!from.is_complete()) return std::nullopt;

@@ -48,7 +48,7 @@ end
     @test status_of(() -> Muster.wait_peers(router, 1; timeout = 0)) == Muster.LowLevel.MUSTER_TIMEOUT
     waiting = @async status_of(() -> Muster.receive!(router))
     yield()
-    Muster.send!(router, Muster.Message(300; destination = 99, frames = ["for a peer that never connects"]))
+    Muster.send!(router, Muster.Message(300; destination = 99, frames = ("for a peer that never connects",)))
     @test status_of(() -> Muster.send!(router, Muster.Message(300; destination = 98))) == Muster.LowLevel.MUSTER_E_NOT_FOUND
     close(router; timeout = 0.01)
     @test fetch(waiting) == Muster.LowLevel.MUSTER_E_CLOSED
@@ -63,7 +63,7 @@ end
     count = 2000
     receivers = [@async(sum(Muster.array(Muster.receive!(router), 1, Int)[1] for _ in 1:count ÷ 4)) for _ in 1:4]
     senders = [@async(for i in from:4:count
-                          Muster.send!(dealer, Muster.Message(300; frames = [[i], zeros(UInt8, 3000)]))
+                          Muster.send!(dealer, Muster.Message(300; frames = ([i], zeros(UInt8, 3000))))
                       end) for from in 1:4]
     foreach(wait, senders)
     @test sum(fetch.(receivers)) == count * (count + 1) ÷ 2

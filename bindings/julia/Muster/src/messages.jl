@@ -2,10 +2,10 @@
 # Messages between many: dealers and routers for tasks. A task that waits lets other tasks go on.
 
 """
-    Muster.Message(type; source = 0, destination = 0, target = 0, target_version = 0, frames = [])
+    Muster.Message(type; source = 0, destination = 0, target = 0, target_version = 0, frames = ())
 
-A message: a header of numbers, and frames of bytes. `frames` has strings and arrays of plain types; those of a received message
-are `Vector{UInt8}`. `Muster.array(message, i, T)` is frame `i` as a vector of `T`, `Muster.text(message, i)` as a string.
+A message: a header of numbers, and frames of bytes. `frames` has strings and arrays of plain types, best in a tuple: Julia converts
+the elements of `[bytes, numbers]` to one type. Those of a received message are `Vector{UInt8}`. `Muster.array(message, i, T)` is frame `i` as a vector of `T`, `Muster.text(message, i)` as a string.
 """
 mutable struct Message
     type::UInt32
@@ -18,17 +18,17 @@ mutable struct Message
     frames::Vector{Any}
 end
 Message(type::Integer; source::Integer = 0, destination::Integer = 0, target::Integer = 0, target_version::Integer = 0,
-        frames = Any[]) = Message(type, source, destination, target, target_version, 0, 0, Any[frames...])
+        frames = ()) = Message(type, source, destination, target, target_version, 0, 0, Any[frames...])
 
 array(m::Message, i::Integer, ::Type{T}) where {T} = collect(reinterpret(T, m.frames[i]))
 text(m::Message, i::Integer) = String(copy(m.frames[i]))
 
 """
-    Muster.answer(message; type = message.type, frames = []) -> Muster.Message
+    Muster.answer(message; type = message.type, frames = ()) -> Muster.Message
 
 The message that goes back to the sender, with the same target.
 """
-answer(m::Message; type::Integer = m.type, frames = Any[]) =
+answer(m::Message; type::Integer = m.type, frames = ()) =
     Message(type; destination = m.source, target = m.target, target_version = m.target_version, frames = frames)
 
 frame_bytes(frame::AbstractString) = (s = String(frame); (s, pointer(s), sizeof(s)))
@@ -84,9 +84,9 @@ dealer to its peers in turn. `socket.address`; `socket.undelivered` has messages
     at = Muster.bind!(router, "tcp://127.0.0.1:0")
     dealer = Muster.Dealer(address = 2)
     Muster.connect!(dealer, at)
-    Muster.send!(dealer, Muster.Message(300; frames = ["hello", [1.5, 2.5]]))
+    Muster.send!(dealer, Muster.Message(300; frames = ("hello", [1.5, 2.5])))
     request = Muster.receive!(router)                       # Muster.array(request, 2, Float64)
-    Muster.send!(router, Muster.answer(request; frames = ["answer"]))
+    Muster.send!(router, Muster.answer(request; frames = ("answer",)))
     close(dealer); close(router)
 """
 mutable struct MessageSocket
