@@ -9,9 +9,9 @@
  *
  *   parameter_server [COMMAND COMMAND COMMAND]
  *
- * A worker may be a command of the shell, in any language; "-" is the one of this program. Its environment has PARAMETER_SERVER,
- * the address of the server, WORKER, its number, and MUSTER_SECRET. examples/lua/parameter_worker.lua and
- * examples/julia/parameter_worker.jl are such workers. */
+ * A worker may be a command of the shell, in any language; "-" is the one of this program. Its environment has
+ * PARAMETER_SERVER, the address of the server, WORKER, its number, and MUSTER_SECRET. examples/lua/parameter_worker.lua
+ * and examples/julia/parameter_worker.jl are such workers. */
 #include "moons.h"
 
 #include <muster/muster.h>

@@ -289,9 +289,9 @@ Status Link::count_received(size_t size) noexcept {
     return MUSTER_OK;
 }
 
-// rx lock held. Once the host has closed its stream, what arrives is discarded, and its credit is granted again: the peer
-// may have closed, too, and have bytes left. Two links that both waited for credit to send their rest would wait for
-// each other.
+// rx lock held. Once the host has closed its stream, what arrives is discarded, and its credit is granted again: the
+// peer may have closed, too, and have bytes left. Two links that both waited for credit to send their rest would wait
+// for each other.
 void Link::discard_incoming() noexcept {
     if (shared_ || !closing_.load(std::memory_order_seq_cst) || is_over() || !in_.reader_gone()) return;
     if (!state_.grant(state_.received())) return;

@@ -194,7 +194,7 @@ static void test_a_worker_that_exits_is_dead_with_its_code(void **state) {
     open_with(f, 0, NULL, 0);
     add(f, 1);
     await_joined(f, 1);
-    hang_up(dial(f, 1, "exit 7"));
+    end_worker(f, 1, "exit 7");
     const muster_cluster_event event = await(f, MUSTER_CLUSTER_DEAD);
     assert_string_equal(event.text, "exit code 7");
 }

@@ -204,7 +204,7 @@ static void test_no_more_come_than_are_wanted(void **state) {
     await_joined(&p->cluster, 1);
     assert_int_equal(exit_code(p, come(p, "master", p->address, secret)), 51);
     // A worker that leaves makes room, and a number is not used twice.
-    hang_up(dial(&p->cluster, 1, "exit 3"));
+    end_worker(&p->cluster, 1, "exit 3");
     assert_int_equal(await(&p->cluster, MUSTER_CLUSTER_DEAD).member, 1);
     come(p, "master", p->address, secret);
     assert_int_equal(await(&p->cluster, MUSTER_CLUSTER_JOINED).member, 2);

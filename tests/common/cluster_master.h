@@ -112,6 +112,18 @@ static inline void hang_up(muster_stream *stream) {
     muster_stream_release(stream);
 }
 
+// Has a worker end itself. It may be gone before this dial has completed.
+static inline void end_worker(fixture *f, uint32_t member, const char *label) {
+    muster_stream *stream = NULL;
+    muster_error error = {0};
+    const muster_status status =
+        muster_cluster_dial(f->cluster, member, label, strlen(label), 20 * second, &stream, &error);
+    if (status == MUSTER_OK)
+        hang_up(stream);
+    else if (status != MUSTER_E_STALE && status != MUSTER_E_PEER)
+        fail_msg("dial %u: %s: %s", member, muster_status_name(status), error.message);
+}
+
 // What the worker says to it.
 static inline const char *ask(fixture *f, uint32_t member, const char *label) {
     static char text[400];

@@ -17,6 +17,7 @@ cat <&"$router" >"$folder/events" &
 reader=$!
 /usr/bin/python3 "$(dirname "$0")/foreign.py" "$at"
 wait "$router_pid" || { echo "the router has ended with $?"; exit 1; }
+router_pid= # its number may be another process by now
 wait "$reader"
 grep -q '^event 1 of 5$' "$folder/events"
 [ "$(grep -c '^event 1 of 6$' "$folder/events")" = 2 ]

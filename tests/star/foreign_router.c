@@ -18,8 +18,7 @@ int main(int argc, char **argv) {
     muster_context *context;
     muster_error error;
     need(muster_context_create(NULL, &context, &error), &error);
-    const muster_socket_config config = {
-        .struct_size = sizeof config, .kind = MUSTER_SOCKET_ROUTER, .address = 1000};
+    const muster_socket_config config = {.struct_size = sizeof config, .kind = MUSTER_SOCKET_ROUTER, .address = 1000};
     muster_socket *router;
     need(muster_socket_create(context, &config, &router, &error), &error);
     char at[200], text[300];
