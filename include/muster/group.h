@@ -216,15 +216,16 @@ MUSTER_API uint32_t muster_group_rank(const muster_group *group);
 MUSTER_API uint32_t muster_group_size(const muster_group *group);
 
 /** A reduction of the host: combines the elements of two arrays, in place: inout[i] = combine(inout[i], input[i]). The
- * elements of inout are those of lower ranks. Called on the thread that performs the operation.
+ * elements of inout are those of lower ranks. Called on the thread that calls muster_group_run(), or, for an operation
+ * that was begun, on a thread that takes entries of its queue.
  * @param[in]     user    Pointer that was passed to muster_group_add_reduction().
  * @param[in]     input   Array of `count` elements; not aligned to more than one byte.
  * @param[in,out] inout   Array of `count` elements; aligned to 64 bytes.
  * @param[in]     count   Number of elements. */
 typedef void (*muster_reduce_fn)(void *user, const void *input, void *inout, uint64_t count);
 
-/** Adds a reduction of the host, for operations of muster_group_run() and the calls that are named after their
- * operation. All members add the same reductions in the same order, so that each has the same number at all of them.
+/** Adds a reduction of the host. All members add the same reductions in the same order, so that each has the same
+ * number at all of them.
  * @param[in]  group          Group to which it is added.
  * @param[in]  element_bytes  Size of an element of ::MUSTER_TYPE_OF_REDUCTION, 1 to 4096.
  * @param[in]  combine        The function; it does not block and performs no operation of the group.
@@ -252,6 +253,10 @@ MUSTER_API muster_status muster_group_run(muster_group *group, const muster_grou
 
 /** Begins an operation, as muster_group_run() performs it, on a thread of the library; ::MUSTER_DONE_CALL has its
  * status and its detail. muster_queue_cancel_operation() ends it as a timeout does.
+ *
+ * A reduction of the host is called inside muster_queue_next() or muster_queue_dispatch() of the queue, on the thread
+ * that calls these; the descriptor of the queue is readable when that is due. The operation waits for it, up to its
+ * timeout.
  * @param[in]  group       Group.
  * @param[in]  operation   What to do; copied, except input and output, which are lent until the completion.
  * @param[in]  timeout_ns  Maximum time, at least 1; -1: no limit. After it, the group has failed.
@@ -261,7 +266,7 @@ MUSTER_API muster_status muster_group_run(muster_group *group, const muster_grou
  * @begun{::MUSTER_DONE_CALL}
  * @retval MUSTER_E_ARG     A value is missing or out of range; the error names it. Not begun.
  * @retval MUSTER_E_ABI     The operation has non-zero fields that are newer than this library. Not begun.
- * @retval MUSTER_E_UNSUPPORTED  The reduction is one of the host's, which runs on a thread of the host only. Not begun.
+ * @retval MUSTER_E_LIMIT   No descriptor is left. Not begun.
  * @retval MUSTER_E_NOMEM   Memory or threads ran out. Not begun.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_group_begin(muster_group *group, const muster_group_operation *operation,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "group/group.hpp"
+#include "group/host_reduction.hpp"
 
 #include "base/boundary.hpp"
 #include "base/text.hpp"
@@ -290,12 +290,22 @@ Result<void> Group::perform(const GroupOperation &operation, Deadline &deadline)
 
 Result<void> Group::begin(GroupOperation operation, Deadline deadline, muster_queue *queue, uint64_t tag) {
     const std::lock_guard hold(ticket_lock_);
+    Ref<HostReduction> reduction;
+    if (operation.reduction.combine != nullptr && queue != nullptr && &unwrap(queue)->context() == context_.get()) {
+        auto made = HostReduction::make(*this, *unwrap(queue), operation.reduction, deadline);
+        if (!made) return made.error();
+        reduction = std::move(*made);
+        operation.reduction = reduction->reduction();
+    }
     const auto ticket = std::make_shared<Ticket>(*this);
     const Ref<Group> self(this);
     const auto what = std::make_shared<GroupOperation>(std::move(operation));
-    const auto body = [self, ticket, what, deadline]() mutable {
+    const auto body = [self, ticket, what, deadline, reduction]() mutable {
         BegunCall::Outcome outcome;
         if (const auto done = self->perform(*ticket, *what, deadline); !done) outcome.why = done.error();
+        if (outcome.why.status == MUSTER_OK && reduction && reduction->status() != MUSTER_OK)
+            outcome.why = self->failure(); // nothing was left to do that would have noticed it
+        if (reduction && reduction->status() == MUSTER_TIMEOUT) outcome.why.status = MUSTER_TIMEOUT;
         return outcome;
     };
     auto begun =

@@ -64,6 +64,16 @@ class Group final : public Object {
     };
     // Begins the operation with a queue, on a thread of the library.
     Result<void> begin(GroupOperation operation, Deadline deadline, muster_queue *queue, uint64_t tag);
+    // Waits until done() is true, which is called with the lock held; or ABORTED: the group has failed. notify_change()
+    // follows each change.
+    template <class Done>
+    Status wait_unless_failed(Deadline &deadline, Done &&done) noexcept {
+        return context_->wait(turn_signal_, deadline, lock_, [&]() -> Status {
+            if (failed_) return MUSTER_E_ABORTED;
+            return done() ? MUSTER_OK : MUSTER_AGAIN;
+        });
+    }
+    void notify_change() noexcept { context_->notify(turn_signal_); }
     Result<void> perform(Ticket &ticket, const GroupOperation &operation, Deadline &deadline);
     Result<void> perform(const GroupOperation &operation, Deadline &deadline);
     Result<void> send(uint32_t to, const void *data, uint64_t bytes, Deadline &deadline);

@@ -132,8 +132,6 @@ muster_status muster_group_begin(muster_group *group, const muster_group_operati
         const Ref<Group> self(unwrap(group));
         auto read = self->read(*operation);
         if (!read) return read.error();
-        if (read->reduction.combine != nullptr)
-            return Error::make(MUSTER_E_UNSUPPORTED, "reductions of the host run in muster_group_run() only");
         return self->begin(std::move(*read), Deadline(timeout_ns), queue, tag);
     });
 }

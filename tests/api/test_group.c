@@ -189,6 +189,103 @@ static void begin_many(member *me) {
     CHECK(muster_group_begin(me->group, &late, second, queue, 0, &error) == MUSTER_E_CLOSED); // and nothing has changed
     muster_queue_release(queue);
 }
+/* Which thread calls the function of the host; it does not commute. */
+static void combine_digits(void *user, const void *input, void *inout, uint64_t count) {
+    CHECK(pthread_equal(*(pthread_t *)user, pthread_self()));
+    for (uint64_t i = 0; i < count; i++) {
+        int64_t from, to;
+        memcpy(&from, (const char *)input + 8 * i, 8);
+        memcpy(&to, (char *)inout + 8 * i, 8);
+        to = 10 * to + from;
+        memcpy((char *)inout + 8 * i, &to, 8);
+    }
+}
+static void begin_with_a_function(member *me) {
+    enum { count = 3000 };
+    static const int64_t expected[] = {0, 1, 12, 123, 1234};
+    pthread_t own = pthread_self();
+    muster_queue *queue;
+    muster_error error = {0};
+    uint32_t digits;
+    int64_t *const values = calloc(3 * count, sizeof *values);
+    CHECK(muster_queue_create(me->context, NULL, &queue, NULL) == MUSTER_OK);
+    CHECK(muster_group_add_reduction(me->group, 8, combine_digits, &own, &digits) == MUSTER_OK);
+    static const uint64_t counts[] = {1, 100, count};
+    for (int i = 0; i < 3; i++) {
+        for (uint64_t k = 0; k < counts[i]; k++) values[i * count + k] = me->rank + 1;
+        const muster_group_operation operation = {.struct_size = sizeof operation,
+                                                  .kind = i == 1 ? MUSTER_GROUP_SCAN : MUSTER_GROUP_ALL_REDUCE,
+                                                  .type = MUSTER_TYPE_OF_REDUCTION,
+                                                  .reduction = digits,
+                                                  .count = counts[i],
+                                                  .output = values + i * count};
+        CHECK_OK(muster_group_begin(me->group, &operation, 30 * second, queue, (uint64_t)i, &error), error);
+    }
+    for (int i = 0; i < 3; i++) {
+        muster_completion done;
+        CHECK_OK(muster_queue_next(queue, 30 * second, &done, &error), error);
+        CHECK(done.kind == MUSTER_DONE_CALL && done.status == MUSTER_OK && done.tag == (uint64_t)i);
+        const int64_t should = expected[i == 1 ? me->rank + 1 : me->size];
+        for (uint64_t k = 0; k < counts[i]; k++) CHECK(values[i * count + k] == should);
+    }
+    muster_queue_release(queue);
+    free(values);
+}
+static void test_functions_of_the_host_are_called_where_the_queue_is_taken(void **state) {
+    (void)state;
+    for (uint32_t size = 1; size <= 4; size++) {
+        run_members(size, &(member){.slot_bytes = 4096}, begin_with_a_function);
+        run_members(size, &(member){.flags = MUSTER_GROUP_NO_SHARED_MEMORY}, begin_with_a_function);
+    }
+    run_members(3, &(member){.context_flags = MUSTER_CONTEXT_EXTERNAL}, begin_with_a_function);
+}
+
+/* A member that takes nothing from its queue, and one that cancels: the operation ends, and the group with it. */
+static void begin_and_forget(member *me) {
+    pthread_t own = pthread_self();
+    muster_queue *queue;
+    muster_error error = {0};
+    uint32_t digits;
+    int64_t value = me->rank + 1;
+    const bool cancels = *(const bool *)me->shared;
+    CHECK(muster_queue_create(me->context, NULL, &queue, NULL) == MUSTER_OK);
+    CHECK(muster_group_add_reduction(me->group, 8, combine_digits, &own, &digits) == MUSTER_OK);
+    const muster_group_operation operation = {.struct_size = sizeof operation,
+                                              .kind = MUSTER_GROUP_ALL_REDUCE,
+                                              .type = MUSTER_TYPE_OF_REDUCTION,
+                                              .reduction = digits,
+                                              .count = 1,
+                                              .output = &value};
+    const muster_status begun = muster_group_begin(me->group, &operation, cancels ? -1 : 50 * ms, queue, 7, &error);
+    CHECK(begun == MUSTER_OK || begun == MUSTER_E_ABORTED); /* another member has ended the group before */
+    if (begun == MUSTER_OK && cancels) {
+        const muster_status cancelled = muster_queue_cancel_operation(queue, 7);
+        CHECK(cancelled == MUSTER_OK || cancelled == MUSTER_E_STALE); /* it has ended with the group */
+    } else if (begun == MUSTER_OK) {
+        muster_error why = {0};
+        while (muster_group_barrier(me->group, 10 * ms, &why) == MUSTER_OK) {
+        } /* the group has failed, and no function was called: only now is the queue taken */
+    }
+    if (begun == MUSTER_OK) {
+        muster_completion done;
+        CHECK_OK(muster_queue_next(queue, 30 * second, &done, &error), error);
+        CHECK(done.kind == MUSTER_DONE_CALL && done.tag == 7);
+        CHECK(done.status == MUSTER_TIMEOUT || done.status == MUSTER_E_ABORTED || done.status == MUSTER_E_CANCELED);
+    }
+    CHECK(muster_group_barrier(me->group, second, &error) < 0);
+    muster_queue_release(queue);
+    muster_group_release(me->group);
+    me->group = NULL;
+}
+static void test_a_function_that_nobody_calls_ends_the_operation(void **state) {
+    (void)state;
+    for (int cancels = 0; cancels < 2; cancels++) {
+        bool shared = cancels;
+        run_members(3, &(member){.shared = &shared}, begin_and_forget);
+        run_members(3, &(member){.flags = MUSTER_GROUP_NO_SHARED_MEMORY, .shared = &shared}, begin_and_forget);
+    }
+}
+
 static void test_operations_are_performed_in_the_order_in_which_they_were_begun(void **state) {
     (void)state;
     run_members(3, &(member){0}, begin_many);
@@ -469,6 +566,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_reduction_of_the_host_need_not_commute),
         cmocka_unit_test(test_each_operation_has_a_call),
         cmocka_unit_test(test_operations_are_performed_in_the_order_in_which_they_were_begun),
+        cmocka_unit_test(test_functions_of_the_host_are_called_where_the_queue_is_taken),
+        cmocka_unit_test(test_a_function_that_nobody_calls_ends_the_operation),
         cmocka_unit_test(test_a_group_is_divided_by_color_and_key),
         cmocka_unit_test(test_members_send_each_other_messages),
         cmocka_unit_test(test_bad_arguments_change_nothing),

@@ -154,7 +154,7 @@ extern "C" {
     pub fn muster_group_rank(group: *const muster_group) -> u32;
     /// Returns the number of members.
     pub fn muster_group_size(group: *const muster_group) -> u32;
-    /// Adds a reduction of the host, for operations of muster_group_run() and the calls that are named after their operation.
+    /// Adds a reduction of the host.
     pub fn muster_group_add_reduction(group: *mut muster_group, element_bytes: u32, combine: muster_reduce_fn, user: *mut c_void, out_reduction: *mut u32) -> muster_status;
     /// Performs an operation.
     pub fn muster_group_run(group: *mut muster_group, operation: *const muster_group_operation, timeout_ns: i64, error: *mut muster_error) -> muster_status;

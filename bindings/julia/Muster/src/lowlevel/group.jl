@@ -121,7 +121,7 @@ push!(functions, :muster_group_size => at_muster_group_size)
 @inline muster_group_size(group) =
     ccall(at_muster_group_size[], UInt32, (Ptr{muster_group},), group)
 
-# Adds a reduction of the host, for operations of muster_group_run() and the calls that are named after their operation.
+# Adds a reduction of the host.
 const at_muster_group_add_reduction = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_add_reduction => at_muster_group_add_reduction)
 @inline muster_group_add_reduction(group, element_bytes, combine, user, out_reduction) =
