@@ -145,6 +145,8 @@ SCENARIO(group, alone) {
     operation.count = sizeof out;
     operation.output = out;
     OR_END(muster_group_run, group, &operation, patience, &error);
+    OR_END(muster_group_begin, group, &operation, patience, queue, 4, &error); // with a function of the host
+    take_ok(queue, MUSTER_DONE_CALL, 4, "muster_group_run");
     operation.type = MUSTER_TYPE_U8;
     operation.reduction = sum;
     OR_END(muster_group_begin, group, &operation, patience, queue, 3, &error);
