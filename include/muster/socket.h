@@ -229,6 +229,8 @@ MUSTER_API muster_status muster_socket_send(muster_socket *socket, muster_messag
  * send it does not depend on its size. To other peers its bytes are copied, as those of any frame. The caller fills the
  * frame before it sends the message, and does not change it afterwards.
  *
+ * Up to four such frames of a message are read in place; further ones are copied.
+ *
  * There are at most 64 such frames at a time, with at most max_loaned_bytes together, each rounded up to a power of two
  * of at least 64 KiB. The memory is used again when the message, its copies and the messages of the receivers are
  * released; that of a receiver whose connection ended is given up.

@@ -188,7 +188,7 @@ muster_status muster_message_from_buffers(const muster_buffer *buffers, uint32_t
         if (whole.size() < MessageHead::fixed_bytes || MessageHead::whole(as_bytes(whole), why) == 0)
             return Error::make(MUSTER_E_PROTOCOL, "buffer 0: %s", why);
         auto head = MessageHead::get(whole, Message::max_bytes, why);
-        if (head && !head->loans.empty()) {
+        if (head && head->loans.size() != 0) {
             why = "a reference to a frame in memory of a socket";
             head.reset();
         }

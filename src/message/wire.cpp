@@ -23,15 +23,14 @@ bool is_wide(const Message &message) noexcept {
 } // namespace
 
 size_t MessageHead::bytes(const Message &message, const LoanReferences &loans) noexcept {
-    const auto references = std::count_if(loans.begin(), loans.end(), [](const auto &one) { return one.has_value(); });
+    const size_t references = loans.size();
     return fixed_bytes + (is_traced(message.header) ? trace_bytes : 0) +
-           message.frames().size() * (is_wide(message) || references != 0 ? 8 : 4) +
-           static_cast<size_t>(references) * reference_bytes;
+           message.frames().size() * (is_wide(message) || references != 0 ? 8 : 4) + references * reference_bytes;
 }
 
 void MessageHead::put(PlacedByteWriter &to, const Message &message, const LoanReferences &loans) noexcept {
     const muster_message_header &h = message.header;
-    const auto references = std::count_if(loans.begin(), loans.end(), [](const auto &one) { return one.has_value(); });
+    const size_t references = loans.size();
     const bool traced = is_traced(h), wide = is_wide(message) || references != 0;
     to.number(message_magic).number(message_version);
     to.number(static_cast<uint8_t>((traced ? has_trace : 0) | (wide ? has_wide_sizes : 0) |
@@ -44,12 +43,11 @@ void MessageHead::put(PlacedByteWriter &to, const Message &message, const LoanRe
     for (size_t i = 0; i < message.frames().size(); i++) {
         const uint64_t bytes = message.frames()[i].bytes;
         if (wide)
-            to.number(i < loans.size() && loans[i] ? bytes | is_reference : bytes);
+            to.number(references != 0 && loans.find(i) != nullptr ? bytes | is_reference : bytes);
         else
             to.number(static_cast<uint32_t>(bytes));
     }
-    for (const auto &one : loans)
-        if (one) to.number(one->slot).number(one->sheet).number(one->generation);
+    for (size_t i = 0; i < references; i++) to.number(loans[i].slot).number(loans[i].sheet).number(loans[i].generation);
 }
 
 size_t MessageHead::whole(const unsigned char *fixed, const char *&why) noexcept {
@@ -85,7 +83,7 @@ std::optional<MessageHead> MessageHead::get(std::string_view whole, uint64_t max
     h.hops = from.number<uint16_t>();
     const auto references = from.number<uint16_t>();
     from.require((references != 0) == ((flags & has_references) != 0));
-    from.require(references == 0 || (flags & has_wide_sizes) != 0);
+    from.require(references == 0 || (references <= LoanReferences::max && (flags & has_wide_sizes) != 0));
     const auto payload = from.number<uint64_t>();
     if (flags & has_trace) {
         for (uint64_t &half : h.trace_id) half = from.number<uint64_t>();
@@ -98,25 +96,21 @@ std::optional<MessageHead> MessageHead::get(std::string_view whole, uint64_t max
     }
     head->sizes.reserve(count);
     uint64_t left = payload;
-    uint16_t found = 0;
-    if (references != 0) head->loans.resize(count);
     for (uint16_t i = 0; i < count; i++) {
         uint64_t size = flags & has_wide_sizes ? from.number<uint64_t>() : from.number<uint32_t>();
-        if (references != 0 && (size & is_reference) != 0) {
+        if (references != 0 && (size & is_reference) != 0 && !head->loans.is_full()) {
             size &= ~is_reference;
-            head->loans[i].emplace();
-            found++;
+            head->loans.add(i, {});
         }
         from.require(size <= left);
         left -= std::min(size, left);
         head->sizes.push_back(size);
     }
-    from.require(left == 0 && h.hops <= max_hops && found == references);
-    for (std::optional<LoanReference> &one : head->loans) {
-        if (!one) continue;
-        one->slot = from.number<uint16_t>();
-        one->sheet = from.number<uint16_t>();
-        one->generation = from.number<uint32_t>();
+    from.require(left == 0 && h.hops <= max_hops && head->loans.size() == references);
+    for (size_t i = 0; i < head->loans.size(); i++) {
+        head->loans[i].slot = from.number<uint16_t>();
+        head->loans[i].sheet = from.number<uint16_t>();
+        head->loans[i].generation = from.number<uint32_t>();
     }
     if (from.is_complete()) return head;
     why = "frames with other sizes than the message";
@@ -176,8 +170,9 @@ bool MessageReader::add_loan() {
     Ref<FrameMemory> memory;
     const unsigned char *data = nullptr;
     const size_t bytes = head_.sizes[frame_];
-    const Status status =
-        loan_source_ == nullptr ? MUSTER_E_PROTOCOL : loan_source_->resolve(*head_.loans[frame_], bytes, memory, data);
+    const Status status = loan_source_ == nullptr
+                              ? MUSTER_E_PROTOCOL
+                              : loan_source_->resolve(*head_.loans.find(frame_), bytes, memory, data);
     is_malformed_ = status == MUSTER_E_PROTOCOL;
     if (status == MUSTER_OK)
         message_->add(data, bytes, std::move(memory));
@@ -191,7 +186,7 @@ bool MessageReader::add_loan() {
 
 void MessageReader::next_frame() {
     while (left_ == 0 && frame_ < head_.sizes.size()) {
-        if (!head_.loans.empty() && head_.loans[frame_]) {
+        if (head_.loans.size() != 0 && head_.loans.find(frame_) != nullptr) {
             if (!add_loan()) return;
             frame_++;
             continue;

@@ -27,8 +27,31 @@ class LoanSource {
     ~LoanSource() = default;
 };
 
-// Which frames of a message are sent as references; empty: none.
-using LoanReferences = std::vector<std::optional<LoanReference>>;
+// Which frames of a message are sent as references, in their order: so few that they need no memory. A value.
+class LoanReferences {
+  public:
+    static constexpr size_t max = 4;
+    size_t size() const noexcept { return count_; }
+    bool is_full() const noexcept { return count_ == max; }
+    void add(size_t frame, const LoanReference &reference) noexcept {
+        items_[count_++] = {static_cast<uint16_t>(frame), reference};
+    }
+    const LoanReference *find(size_t frame) const noexcept {
+        for (size_t i = 0; i < count_; i++)
+            if (items_[i].frame == frame) return &items_[i].reference;
+        return nullptr;
+    }
+    LoanReference &operator[](size_t i) noexcept { return items_[i].reference; }
+    const LoanReference &operator[](size_t i) const noexcept { return items_[i].reference; }
+
+  private:
+    struct Item {
+        uint16_t frame = 0;
+        LoanReference reference;
+    };
+    uint32_t count_ = 0;
+    Item items_[max];
+};
 
 // The metadata of a message: header and sizes of the frames.
 struct MessageHead {
@@ -45,7 +68,7 @@ struct MessageHead {
 
     muster_message_header header{};
     std::vector<uint64_t> sizes; // of the frames
-    LoanReferences loans;        // of each, if any is one
+    LoanReferences loans;
 };
 
 // Cuts the bytes of a stream into messages. One thread at a time.

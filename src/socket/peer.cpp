@@ -10,11 +10,20 @@ constexpr size_t hello_bytes = 22;        // without loans
 constexpr size_t max_joined_bytes = 8192; // messages up to this size are written by one call, several together
 constexpr size_t max_joined = 256;
 
-// Writes the whole message to memory.
-void join(const Message &message, char *to) noexcept {
+// What is written of a message: its head, and the frames that are no references.
+uint64_t joined_bytes(const Outgoing &outgoing) noexcept {
+    const Message &message = *outgoing.message;
+    uint64_t bytes = MessageHead::bytes(message, outgoing.loans) + message.payload_bytes();
+    for (size_t i = 0; outgoing.loans.size() != 0 && i < message.frames().size(); i++)
+        if (outgoing.is_reference(i)) bytes -= message.frames()[i].bytes;
+    return bytes;
+}
+void join(const Outgoing &outgoing, char *to) noexcept {
+    const Message &message = *outgoing.message;
     PlacedByteWriter writer(to);
-    MessageHead::put(writer, message);
-    for (const Frame &frame : message.frames()) writer.bytes(frame.text());
+    MessageHead::put(writer, message, outgoing.loans);
+    for (size_t i = 0; i < message.frames().size(); i++)
+        if (!outgoing.is_reference(i)) writer.bytes(message.frames()[i].text());
 }
 } // namespace
 
@@ -44,20 +53,22 @@ std::optional<PeerHello> PeerHello::read(std::string_view bytes) noexcept {
     return hello;
 }
 
+// References to frames of this message, once.
+void SocketPeer::make_loans(Outgoing &outgoing) noexcept {
+    if (std::exchange(outgoing.has_loans, true) || !refers(*outgoing.message)) return;
+    const auto &frames = outgoing.message->frames();
+    for (size_t i = 0; i < frames.size() && !outgoing.loans.is_full(); i++) {
+        LoanReference reference;
+        if (loans_->refer(frames[i], *sheet_, reference)) outgoing.loans.add(i, reference);
+    }
+}
+
 void SocketPeer::make_head(Outgoing &outgoing) {
     if (!outgoing.head.empty()) return;
-    const Message &message = *outgoing.message;
-    outgoing.loans.clear();
-    if (refers(message)) {
-        outgoing.loans.resize(message.frames().size());
-        for (size_t i = 0; i < message.frames().size(); i++) {
-            LoanReference reference;
-            if (loans_->refer(message.frames()[i], *sheet_, reference)) outgoing.loans[i] = reference;
-        }
-    }
-    outgoing.head.resize(MessageHead::bytes(message, outgoing.loans));
+    make_loans(outgoing);
+    outgoing.head.resize(MessageHead::bytes(*outgoing.message, outgoing.loans));
     PlacedByteWriter to(outgoing.head.data());
-    MessageHead::put(to, message, outgoing.loans);
+    MessageHead::put(to, *outgoing.message, outgoing.loans);
 }
 
 // The head was made.
@@ -83,6 +94,7 @@ void SocketPeer::begin_at(Outgoing &outgoing, size_t moved) {
     const Message &message = *outgoing.message;
     make_head(outgoing);
     for (outgoing.offset = moved; outgoing.part <= message.frames().size(); outgoing.part++) {
+        if (outgoing.part != 0 && outgoing.is_reference(outgoing.part - 1)) continue;
         const size_t size = outgoing.part == 0 ? outgoing.head.size() : message.frames()[outgoing.part - 1].bytes;
         if (outgoing.offset < size) break;
         outgoing.offset -= size;
@@ -90,16 +102,14 @@ void SocketPeer::begin_at(Outgoing &outgoing, size_t moved) {
 }
 
 Status SocketPeer::write_first(Outgoing &outgoing) {
-    const Message &message = *outgoing.message;
-    const uint64_t total = MessageHead::bytes(message) + message.payload_bytes();
-    if (total > max_joined_bytes || refers(message)) {
+    make_loans(outgoing);
+    const uint64_t total = joined_bytes(outgoing);
+    if (total > max_joined_bytes) {
         make_head(outgoing);
-        const bool is_all = outgoing.loans.size() == 1 && outgoing.is_reference(0); // the head is the whole message
-        if (is_all && stream.write_quickly(outgoing.head.data(), outgoing.head.size())) return MUSTER_OK;
         return write(outgoing);
     }
     char joined[max_joined_bytes];
-    join(message, joined);
+    join(outgoing, joined);
     if (stream.write_quickly(joined, total)) return MUSTER_OK;
     Deadline once(0);
     size_t moved = 0;
@@ -112,11 +122,11 @@ Status SocketPeer::write_next(size_t &out_written) {
     out_written = 0;
     char joined[4 * max_joined_bytes];
     size_t sizes[max_joined], count = 0, bytes = 0;
-    for (const Outgoing &one : out) {
-        const uint64_t size = MessageHead::bytes(*one.message) + one.bytes();
-        if (one.is_begun() || !one.head.empty() || refers(*one.message)) break;
-        if (count == max_joined || size > max_joined_bytes || bytes + size > sizeof joined) break;
-        join(*one.message, joined + bytes);
+    for (Outgoing &one : out) {
+        make_loans(one);
+        const uint64_t size = joined_bytes(one);
+        if (one.is_begun() || count == max_joined || size > max_joined_bytes || bytes + size > sizeof joined) break;
+        join(one, joined + bytes);
         bytes += sizes[count++] = size;
     }
     if (count == 0) {

@@ -30,14 +30,16 @@ struct Outgoing {
     uint64_t next_hop = 0;       // of a router: the address of the peer
     bool has_slot = false;       // in the queue of the host, for the case that it cannot be delivered
     std::string head;            // made before it is begun
-    LoanReferences loans;        // made with the head, for the peer that it is for
+    LoanReferences loans;        // for the peer that it is for
+    bool has_loans = false;      // they were made
     size_t part = 0, offset = 0; // the part being written: 0 is the head, then the frames
     bool is_begun() const noexcept { return part != 0 || offset != 0; }
     uint64_t bytes() const noexcept { return message->payload_bytes(); }
-    bool is_reference(size_t frame) const noexcept { return frame < loans.size() && loans[frame].has_value(); }
+    bool is_reference(size_t frame) const noexcept { return loans.size() != 0 && loans.find(frame) != nullptr; }
     void forget_head() noexcept { // it was not begun, and is for another peer from now on
         head.clear();
-        loans.clear();
+        loans = {};
+        has_loans = false;
     }
 };
 
@@ -83,6 +85,7 @@ class SocketPeer final : public Object, public Listed<SocketPeer> {
 
   private:
     void make_head(Outgoing &outgoing);
+    void make_loans(Outgoing &outgoing) noexcept;
     bool refers(const Message &message) const noexcept {
         return message.has_loans && sheet_ && loans_->is_mapped_by(hello.incarnation);
     }
