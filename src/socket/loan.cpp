@@ -69,7 +69,8 @@ bool LoanPool::has_uses(uint32_t slot) const noexcept {
 }
 
 bool LoanPool::is_free(uint32_t slot) const noexcept {
-    return !slots_[slot].is_taken && !slots_[slot].is_abandoned && !has_uses(slot);
+    const Slot &one = slots_[slot];
+    return !one.buffer->is_taken.load(std::memory_order_acquire) && !one.is_abandoned && !has_uses(slot);
 }
 
 void LoanPool::drop(uint32_t slot) noexcept {
@@ -77,7 +78,7 @@ void LoanPool::drop(uint32_t slot) noexcept {
     if (!one.buffer) return;
     bytes_ -= one.buffer->bytes();
     one.buffer.reset(); // frames keep the memory, which is no loan any more
-    one.is_taken = one.is_abandoned = false;
+    one.is_abandoned = false;
     directory_->slot[slot].generation.store(++one.generation, std::memory_order_release);
 }
 
@@ -118,13 +119,8 @@ Status LoanPool::acquire(size_t bytes, Ref<FrameMemory> &out, unsigned char *&ou
     Slot &one = slots_[found];
     out = make_ref<Use>(*this, found, one.generation, one.buffer);
     out_data = one.buffer->data();
-    one.is_taken = true;
+    one.buffer->is_taken.store(true, std::memory_order_relaxed);
     return MUSTER_OK;
-}
-
-void LoanPool::give_back(uint32_t slot, uint32_t generation) noexcept {
-    const std::lock_guard hold(lock_);
-    if (slots_[slot].generation == generation) slots_[slot].is_taken = false;
 }
 
 std::optional<uint16_t> LoanPool::take_sheet() noexcept {

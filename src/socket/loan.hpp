@@ -60,6 +60,8 @@ class LoanBuffer final : public FrameMemory {
     unsigned char *data() const noexcept { return data_; }
     size_t bytes() const noexcept { return bytes_; }
     int descriptor() const noexcept { return memory_.get(); }
+    // By frames of this process. release where they end, acquire where it is filled again: their reads come before.
+    std::atomic<bool> is_taken{false};
 
   private:
     ~LoanBuffer() override;
@@ -93,7 +95,7 @@ class LoanPool final : public Object {
     struct Use final : FrameMemory { // the local use of a buffer by frames
         Use(LoanPool &of, uint32_t in, uint32_t its_generation, Ref<LoanBuffer> its_buffer) noexcept
             : pool(&of), slot(in), generation(its_generation), buffer(std::move(its_buffer)) {}
-        ~Use() override { pool->give_back(slot, generation); }
+        ~Use() override { buffer->is_taken.store(false, std::memory_order_release); }
         const void *loaned_by() const noexcept override { return pool.get(); }
         const Ref<LoanPool> pool;
         const uint32_t slot, generation;
@@ -102,7 +104,6 @@ class LoanPool final : public Object {
     struct Slot {
         Ref<LoanBuffer> buffer; // or none
         uint32_t generation = 0;
-        bool is_taken = false; // by frames of this process
         bool is_abandoned = false;
     };
     LoanPool(Fd memory, LoanDirectory *directory, LoanOrigin origin, uint64_t max_bytes) noexcept
@@ -112,7 +113,6 @@ class LoanPool final : public Object {
     bool is_free(uint32_t slot) const noexcept;
     void drop(uint32_t slot) noexcept;
     void fill(uint32_t slot, size_t bytes);
-    void give_back(uint32_t slot, uint32_t generation) noexcept;
 
     const Fd memory_;
     LoanDirectory *const directory_;
