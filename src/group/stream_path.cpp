@@ -171,7 +171,8 @@ Result<void> StreamRun::begin_reads(std::vector<Head> &heads, size_t &begun) {
             status = stream.read_begin(in_[i].data, in_[i].bytes, group_.reads(), 2 * i + 1);
             if (status == MUSTER_OK) begun++;
         }
-        if (status == MUSTER_AGAIN) return Error::make(MUSTER_E_INTERNAL, "a read could not be begun");
+        // The queue has places for all reads of an operation, so there is no memory for one of them.
+        if (status == MUSTER_AGAIN) return Error::make(MUSTER_E_NOMEM, "out of memory");
         if (status != MUSTER_OK) return group_.peer_ended(in_[i].rank, status);
     }
     return {};
