@@ -121,10 +121,12 @@ static void hear_events(void) {
     }
 }
 
-static void kill_one(uint32_t member) {
-    muster_member_info info;
-    check(muster_cluster_get_member(cluster, member, &info), "worker");
-    kill((pid_t)info.pid, SIGKILL);
+/* One that works: the process id of a worker that has not joined yet is 0, which kill() takes for this whole group. */
+static bool kill_one(void) {
+    muster_member_info info = {0};
+    for (uint32_t member = 1; member < most_workers && info.pid == 0; member++)
+        if (workers[member].stream != NULL) check(muster_cluster_get_member(cluster, member, &info), "worker");
+    return info.pid > 0 && kill((pid_t)info.pid, SIGKILL) == 0;
 }
 
 int main(int count, char **arguments) {
@@ -150,10 +152,7 @@ int main(int count, char **arguments) {
             check(muster_stream_watch(worker->stream, MUSTER_STREAM_READABLE, queue, entry.tag), "watch");
             give_work(worker);
         }
-        if (!killed && done >= blocks / 4) {
-            killed = true;
-            kill_one(1);
-        }
+        if (!killed && done >= blocks / 4) killed = kill_one();
     }
     while (workers[5].stream == NULL && killed) { // the fifth worker may join late
         muster_completion entry;
