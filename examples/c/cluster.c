@@ -121,7 +121,7 @@ static void hear_events(void) {
     }
 }
 
-/* One that works: the process id of a worker that has not joined yet is 0, which kill() takes for this whole group. */
+/* Kills a worker that has joined. The process id of another one is 0, with which kill() would end this whole group. */
 static bool kill_one(void) {
     muster_member_info info = {0};
     for (uint32_t member = 1; member < most_workers && info.pid == 0; member++)

@@ -4,12 +4,15 @@
 #define SOCKET_RUN_H
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -108,6 +111,35 @@ static inline muster_socket_event event_of(muster_socket *socket, uint32_t kind)
     do assert_int_equal(muster_socket_next_event(socket, 20 * second, &event), MUSTER_OK);
     while (event.kind != kind);
     return event;
+}
+
+/* A child process, forked before this process has a context. It starts when it receives an address. */
+typedef struct child {
+    pid_t pid;
+    int to; /* the address */
+} child;
+static inline child fork_child(void (*body)(const char *address, uint64_t own), uint64_t own) {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        char address[256] = "";
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(ends[1]);
+        const ssize_t got = read(ends[0], address, sizeof address - 1);
+        if (got > 0) body(address, own);
+        _exit(0);
+    }
+    close(ends[0]);
+    return (child){pid, ends[1]};
+}
+static inline void begin_child(const child *c, const char *address) {
+    assert_int_equal(write(c->to, address, strlen(address)), (ssize_t)strlen(address));
+}
+static inline void end_child(child *c, int signal) {
+    if (signal != 0) kill(c->pid, signal);
+    close(c->to);
+    waitpid(c->pid, NULL, 0);
 }
 
 #endif

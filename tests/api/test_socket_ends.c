@@ -31,35 +31,6 @@ static fixture set_up_shared(void) {
     return f;
 }
 
-/* A child process, forked before this process has a context. It starts when it receives an address. */
-typedef struct child {
-    pid_t pid;
-    int to; /* the address */
-} child;
-static child fork_child(void (*body)(const char *address, uint64_t own), uint64_t own) {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        char address[256] = "";
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(ends[1]);
-        const ssize_t got = read(ends[0], address, sizeof address - 1);
-        if (got > 0) body(address, own);
-        _exit(0);
-    }
-    close(ends[0]);
-    return (child){pid, ends[1]};
-}
-static void begin_child(const child *c, const char *address) {
-    assert_int_equal(write(c->to, address, strlen(address)), (ssize_t)strlen(address));
-}
-static void end_child(child *c, int signal) {
-    if (signal != 0) kill(c->pid, signal);
-    close(c->to);
-    waitpid(c->pid, NULL, 0);
-}
-
 /* Connects and receives nothing. */
 static void deaf_dealer(const char *address, uint64_t own) {
     fixture f = set_up_shared();

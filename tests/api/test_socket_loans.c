@@ -85,30 +85,6 @@ static void answer_all(const char *address, uint64_t own) {
     _exit(0);
 }
 
-typedef struct child {
-    pid_t pid;
-    int to;
-} child;
-static child fork_child(uint64_t own) {
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        char address[256] = "";
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(ends[1]);
-        if (read(ends[0], address, sizeof address - 1) > 0) answer_all(address, own);
-        _exit(0);
-    }
-    close(ends[0]);
-    return (child){pid, ends[1]};
-}
-static void end_child(child *c) {
-    kill(c->pid, SIGKILL);
-    close(c->to);
-    waitpid(c->pid, NULL, 0);
-}
-
 /* Sends frames of which the second is loaned; returns what the child says about it. */
 static int64_t ask(muster_socket *r, uint64_t to, uint32_t type, size_t bytes, uint64_t keep) {
     muster_message *message = message_to(to, type, "first", 5);
@@ -129,13 +105,13 @@ static int64_t ask(muster_socket *r, uint64_t to, uint32_t type, size_t bytes, u
 static child one, two; /* forked before there is a context */
 
 static void with_children(const char *at) {
-    one = fork_child(11);
-    two = fork_child(12);
+    one = fork_child(answer_all, 11);
+    two = fork_child(answer_all, 12);
     fixture f = set_up_shared();
     muster_socket *r = loaner(&f, 1, 8 << 20);
     char where[256];
     bind_at(r, at, where);
-    assert_int_equal(write(one.to, where, strlen(where)), (ssize_t)strlen(where));
+    begin_child(&one, where);
     wait_for_peers(r, 1);
     /* The child has mapped the directory once it was connected; it says so a moment later than this side may look. */
     int64_t said = 1;
@@ -154,7 +130,7 @@ static void with_children(const char *at) {
     assert_int_equal(count, 8 - 5);
     muster_message_release(message);
     /* A second peer shares the loans of a message that is copied. */
-    assert_int_equal(write(two.to, where, strlen(where)), (ssize_t)strlen(where));
+    begin_child(&two, where);
     wait_for_peers(r, 2);
     said = 1;
     for (uint32_t i = 0; said == 1 && i < 1000; i++) said = ask(r, 12, 300 + i, large, 0);
@@ -174,7 +150,7 @@ static void with_children(const char *at) {
     }
     /* The first child released what it had with this message (target 0); it keeps some more, and is killed. */
     for (uint32_t i = 0; i < 5; i++) assert_int_equal(ask(r, 11, 5000 + i, large, 5), 3);
-    end_child(&one);
+    end_child(&one, SIGKILL);
     event_of(r, MUSTER_SOCKET_LOST);
     message = message_to(12, 300, NULL, 0);
     for (count = 0; muster_socket_loan_frame(r, message, large, &data, &error) == MUSTER_OK; count++) {
@@ -182,7 +158,7 @@ static void with_children(const char *at) {
     assert_int_equal(count, 8); /* its memory was given up */
     muster_message_release(message);
     for (uint32_t i = 0; i < 20; i++) assert_int_equal(ask(r, 12, 6000 + i, large, 0), 3);
-    end_child(&two);
+    end_child(&two, SIGKILL);
     muster_socket_release(r);
     tear_down(&f);
 }

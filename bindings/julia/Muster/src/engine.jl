@@ -275,8 +275,9 @@ function raise_readable(x)
     return nothing
 end
 
-# Parks the task until there is something, or the object is closed here; `false` if that took too long.
-function park_readable(x, seconds::Float64 = Inf)::Bool
+# Parks the task until `ready()`, which is called with the lock held and becomes true by a notification, or until the object is
+# closed here; `false` if that took too long.
+function park_until(ready, x, seconds::Float64)::Bool
     e = running()
     late = seconds <= 0
     timer = late || !isfinite(seconds) ? nothing : Timer(seconds) do _
@@ -289,10 +290,10 @@ function park_readable(x, seconds::Float64 = Inf)::Bool
     try
         x.waiting += 1
         x.waiting == 1 && hold(e, x.tag, x)
-        while x.open && !x.readable && !late
+        while x.open && !ready() && !late
             wait(x.changed)
         end
-        return x.readable || !late
+        return ready() || !late
     finally
         x.waiting -= 1
         x.waiting == 0 && hold(e, x.tag, x.weak)
@@ -300,6 +301,9 @@ function park_readable(x, seconds::Float64 = Inf)::Bool
         timer === nothing || close(timer)
     end
 end
+
+# The same, until there is something to take.
+park_readable(x, seconds::Float64 = Inf)::Bool = park_until(() -> x.readable, x, seconds)
 
 """
     Muster.secret() -> Vector{UInt8}

@@ -162,7 +162,6 @@ end
 
 # Calls `attempt` until it returns something other than AGAIN, and in between waits for readiness.
 function attempt_until(attempt, s::MessageSocket, timeout::Real)::Int32
-    e = running()
     until = time() + timeout
     while s.open
         seen = s.events
@@ -171,26 +170,7 @@ function attempt_until(attempt, s::MessageSocket, timeout::Real)::Int32
         leave(s)
         status == LowLevel.MUSTER_AGAIN || return status
         time() < until || return LowLevel.MUSTER_TIMEOUT
-        late = false
-        timer = isfinite(timeout) ? Timer(max(0.0, until - time())) do _
-            late = true
-            lock(s.changed)
-            notify(s.changed)
-            unlock(s.changed)
-        end : nothing
-        lock(s.changed)
-        try
-            s.waiting += 1
-            s.waiting == 1 && hold(e, s.tag, s)
-            while s.open && s.events == seen && !late
-                wait(s.changed)
-            end
-        finally
-            s.waiting -= 1
-            s.waiting == 0 && hold(e, s.tag, s.weak)
-            unlock(s.changed)
-            timer === nothing || close(timer)
-        end
+        park_until(() -> s.events != seen, s, Float64(until - time()))
     end
     return LowLevel.MUSTER_E_CLOSED
 end
