@@ -5,10 +5,12 @@
 #define MUSTER_MUSTER_H
 
 #include <muster/agent.h>
+#include <muster/atomic.h>
 #include <muster/base.h>
 #include <muster/broker.h>
 #include <muster/cluster.h>
 #include <muster/context.h>
+#include <muster/epoch.h>
 #include <muster/forwarder.h>
 #include <muster/group.h>
 #include <muster/manager.h>

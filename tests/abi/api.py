@@ -118,7 +118,7 @@ def check_headers(model, library):
     for compiler, language, standards in (("gcc", "c", "99 11 17"), ("g++", "c++", "11 14 17 20"),
                                           ("clang", "c", "99 11 17"), ("clang++", "c++", "11 14 17 20")):
         need(compiler)
-        for name in model["headers"]:
+        for name in model["headers"] + surface.inline_headers():
             for standard in standards.split():
                 made = run([compiler, f"-x{language}", f"-std={language}{standard}", "-pedantic", "-Wall", "-Wextra",
                             "-Werror", "-fsyntax-only", "-I", surface.INCLUDE, "-"],

@@ -20,9 +20,14 @@ class Refused(Exception):
 
 
 def headers(include=INCLUDE):
-    """Names as they are included: muster/base.h, ..."""
+    """Names as they are included: muster/base.h, ... Without those of inline_headers()."""
     found = glob.glob(os.path.join(include, "**", "*.h"), recursive=True)
-    return sorted(os.path.relpath(path, include) for path in found)
+    return sorted(set(os.path.relpath(path, include) for path in found) - set(inline_headers(include)))
+
+
+def inline_headers(include=INCLUDE):
+    """Headers with function bodies, for C and C++ only: they add nothing to the surface."""
+    return sorted(os.path.relpath(path, include) for path in glob.glob(os.path.join(include, "muster", "inline", "*.h")))
 
 
 TOKEN = re.compile(r"""
