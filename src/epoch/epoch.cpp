@@ -70,6 +70,9 @@ Result<Ref<Epoch>> Epoch::make(Settings settings) {
         return Error::make(MUSTER_E_ARG, "the shared memory has %lld bytes; the manager needs %llu at offset %llu",
                            static_cast<long long>(about.st_size), static_cast<unsigned long long>(bytes),
                            static_cast<unsigned long long>(offset));
+    const uint64_t id_namespace = process_id_namespace();
+    if (shared && id_namespace == 0)
+        return Error::make(MUSTER_E_SYSTEM, "/proc cannot be read: deaths of processes could not be detected");
     auto made = Ref<Epoch>::adopt(new Epoch(std::move(settings)));
     if (auto done = made->map(fd, offset, bytes); !done) return done.error();
     EpochHeader &header = *made->header_;
@@ -92,7 +95,7 @@ Result<Ref<Epoch>> Epoch::make(Settings settings) {
     header.capacity = static_cast<uint32_t>(made->capacity_);
     header.is_fenced = per_pin;
     header.is_thread_bound = (made->flags_ & MUSTER_EPOCH_THREAD_BOUND) != 0;
-    header.id_namespace = process_id_namespace();
+    header.id_namespace = id_namespace;
     made->process_start_ = thread_start_time(made->process_, made->process_);
     header.magic.store(epoch_magic, std::memory_order_release);
     made->enter();
@@ -122,7 +125,10 @@ Result<Ref<Epoch>> Epoch::open(Settings settings) {
         epoch_capacity(header.capacity) != capacity || epoch_bytes(tokens, capacity) > available ||
         header.used_tokens.load(std::memory_order_relaxed) > tokens)
         return Error::make(MUSTER_E_PROTOCOL, "the manager of epochs there is damaged, or of another version");
-    if (header.id_namespace != process_id_namespace())
+    const uint64_t id_namespace = process_id_namespace();
+    if (id_namespace == 0)
+        return Error::make(MUSTER_E_SYSTEM, "/proc cannot be read: deaths of processes could not be detected");
+    if (header.id_namespace != id_namespace)
         return Error::make(MUSTER_E_UNSUPPORTED, "the manager belongs to another namespace of process ids: deaths "
                                                  "could not be detected");
     made->fence_ = header.is_fenced != 0 ? Fence::per_pin : Fence::global_membarrier;

@@ -12,8 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 LAYERS = [
     "base",
     "context queue",
-    "process",
-    "epoch atomic",
+    "process epoch atomic",
     "stream",
     "transport plugin serve broker",
     "am message message_queue socket forwarder poller store store_serve store_server",
@@ -68,7 +67,7 @@ def wrong_folder(name, target):
 def complaints(name):
     """What is wrong with the includes of one file."""
     module = None
-    found = re.match(r"(?:src|include/muster)/(\w+)(?:/|\.h$)", name)
+    found = re.match(r"(?:src|include/muster(?:/inline)?)/(\w+)(?:/|\.h$)", name)
     outside = name.startswith(OUTSIDE)
     if found and not outside:
         module = found.group(1)

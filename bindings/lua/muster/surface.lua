@@ -7,11 +7,13 @@ local surface = {}
 
 surface.cdef = [[
 typedef int32_t muster_status;
+typedef struct muster_aba muster_aba;
 typedef struct muster_agent muster_agent;
 typedef struct muster_agent_config muster_agent_config;
 typedef struct muster_agent_outputs muster_agent_outputs;
 typedef struct muster_agent_state muster_agent_state;
 typedef struct muster_agent_worker muster_agent_worker;
+typedef struct muster_atomic_condition muster_atomic_condition;
 typedef struct muster_broadcast muster_broadcast;
 typedef struct muster_broker muster_broker;
 typedef struct muster_broker_config muster_broker_config;
@@ -24,6 +26,11 @@ typedef struct muster_completion muster_completion;
 typedef struct muster_context muster_context;
 typedef struct muster_context_config muster_context_config;
 typedef struct muster_context_stats muster_context_stats;
+typedef struct muster_epoch muster_epoch;
+typedef struct muster_epoch_attempt muster_epoch_attempt;
+typedef struct muster_epoch_config muster_epoch_config;
+typedef struct muster_epoch_stats muster_epoch_stats;
+typedef struct muster_epoch_token muster_epoch_token;
 typedef struct muster_error muster_error;
 typedef struct muster_forwarder muster_forwarder;
 typedef struct muster_forwarder_config muster_forwarder_config;
@@ -87,6 +94,9 @@ enum muster_agent_output { MUSTER_AGENT_STDOUT = 1, MUSTER_AGENT_STDERR = 2 };
 enum muster_agent_phase { MUSTER_AGENT_JOINING = 1, MUSTER_AGENT_STARTING = 2, MUSTER_AGENT_RUNNING = 3, MUSTER_AGENT_STOPPING = 4, MUSTER_AGENT_DONE = 5, MUSTER_AGENT_ENDED = 6 };
 enum muster_agent_worker_state { MUSTER_WORKER_NONE = 0, MUSTER_WORKER_RUNNING = 1, MUSTER_WORKER_SUCCEEDED = 2, MUSTER_WORKER_FAILED = 3, MUSTER_WORKER_STOPPED = 4 };
 enum muster_agent_event { MUSTER_AGENT_STARTED = 1, MUSTER_AGENT_WORKER_ENDED = 2, MUSTER_AGENT_RESTARTING = 3, MUSTER_AGENT_RENDEZVOUS_EVENT = 4 };
+enum muster_atomic_order { MUSTER_ATOMIC_SEQ_CST = 0, MUSTER_ATOMIC_ACQ_REL = 1, MUSTER_ATOMIC_RELAXED = 2 };
+enum muster_atomic_operation { MUSTER_ATOMIC_ADD = 0, MUSTER_ATOMIC_AND = 1, MUSTER_ATOMIC_OR = 2, MUSTER_ATOMIC_XOR = 3, MUSTER_ATOMIC_MIN = 4, MUSTER_ATOMIC_MAX = 5, MUSTER_ATOMIC_UMIN = 6, MUSTER_ATOMIC_UMAX = 7 };
+enum muster_atomic_comparison { MUSTER_ATOMIC_EQUAL = 0, MUSTER_ATOMIC_NOT_EQUAL = 1, MUSTER_ATOMIC_LESS = 2, MUSTER_ATOMIC_LESS_EQUAL = 3, MUSTER_ATOMIC_GREATER = 4, MUSTER_ATOMIC_GREATER_EQUAL = 5 };
 enum muster_status_value { MUSTER_OK = 0, MUSTER_AGAIN = 1, MUSTER_TIMEOUT = 2, MUSTER_E_ARG = -1, MUSTER_E_ABI = -2, MUSTER_E_NOMEM = -3, MUSTER_E_LIMIT = -4, MUSTER_E_CLOSED = -5, MUSTER_E_CANCELED = -6, MUSTER_E_FORKED = -7, MUSTER_E_WOULD_DEADLOCK = -8, MUSTER_E_UNSUPPORTED = -9, MUSTER_E_EXISTS = -10, MUSTER_E_NOT_FOUND = -11, MUSTER_E_STALE = -12, MUSTER_E_BUSY = -13, MUSTER_E_PERMISSION = -14, MUSTER_E_AUTH = -15, MUSTER_E_PROTOCOL = -16, MUSTER_E_ADDRESS = -17, MUSTER_E_UNREACHABLE = -18, MUSTER_E_PEER = -19, MUSTER_E_ABORTED = -20, MUSTER_E_END = -21, MUSTER_E_SYSTEM = -22, MUSTER_E_PLUGIN = -23, MUSTER_E_INTERNAL = -24, MUSTER_E_CHANGED = -25, MUSTER_E_STORE_LOST = -26, MUSTER_E_QUORUM = -27, MUSTER_E_MISMATCH = -28 };
 enum muster_broker_flag { MUSTER_BROKER_OPEN = 1, MUSTER_BROKER_NO_CURVE = 2 };
 enum muster_cluster_member_id { MUSTER_CLUSTER_MASTER = 0 };
@@ -97,6 +107,10 @@ enum muster_member_state { MUSTER_MEMBER_LAUNCHING = 1, MUSTER_MEMBER_LAUNCHED =
 enum muster_worker_flag { MUSTER_WORKER_EXIT_WITH_MASTER = 1, MUSTER_WORKER_RAISE_INTERRUPT = 2 };
 enum muster_context_flag { MUSTER_CONTEXT_EXTERNAL = 1, MUSTER_CONTEXT_NO_SEAL = 2, MUSTER_CONTEXT_SEAL_ALWAYS = 4, MUSTER_CONTEXT_NO_UPGRADE = 8 };
 enum muster_log_level { MUSTER_LOG_OFF = 0, MUSTER_LOG_ERROR = 1, MUSTER_LOG_WARN = 2, MUSTER_LOG_INFO = 3, MUSTER_LOG_DEBUG = 4 };
+enum muster_epoch_token_state { MUSTER_EPOCH_TOKEN_FREE = 0, MUSTER_EPOCH_TOKEN_IN_USE = 1, MUSTER_EPOCH_TOKEN_ORPHANED = 2, MUSTER_EPOCH_TOKEN_ADOPTED = 3 };
+enum muster_epoch_flags { MUSTER_EPOCH_FENCED = 1, MUSTER_EPOCH_SHARED = 2, MUSTER_EPOCH_THREAD_BOUND = 4 };
+enum muster_epoch_ready { MUSTER_EPOCH_BLOCKED = 1 };
+enum muster_epoch_outcome { MUSTER_EPOCH_ADVANCED = 1, MUSTER_EPOCH_LOST = 2, MUSTER_EPOCH_HELD = 3 };
 enum muster_type { MUSTER_TYPE_I8 = 1, MUSTER_TYPE_U8 = 2, MUSTER_TYPE_I16 = 3, MUSTER_TYPE_U16 = 4, MUSTER_TYPE_I32 = 5, MUSTER_TYPE_U32 = 6, MUSTER_TYPE_I64 = 7, MUSTER_TYPE_U64 = 8, MUSTER_TYPE_F16 = 9, MUSTER_TYPE_BF16 = 10, MUSTER_TYPE_F32 = 11, MUSTER_TYPE_F64 = 12, MUSTER_TYPE_OF_REDUCTION = 13 };
 enum muster_reduction { MUSTER_REDUCE_SUM = 1, MUSTER_REDUCE_PRODUCT = 2, MUSTER_REDUCE_MIN = 3, MUSTER_REDUCE_MAX = 4, MUSTER_REDUCE_AND = 5, MUSTER_REDUCE_OR = 6, MUSTER_REDUCE_XOR = 7 };
 enum muster_group_kind { MUSTER_GROUP_BARRIER = 1, MUSTER_GROUP_BROADCAST = 2, MUSTER_GROUP_REDUCE = 3, MUSTER_GROUP_ALL_REDUCE = 4, MUSTER_GROUP_REDUCE_SCATTER = 5, MUSTER_GROUP_SCAN = 6, MUSTER_GROUP_GATHER = 7, MUSTER_GROUP_ALL_GATHER = 8, MUSTER_GROUP_SCATTER = 9, MUSTER_GROUP_ALL_TO_ALL = 10 };
@@ -136,6 +150,7 @@ enum muster_store_server_role { MUSTER_STORE_SERVER_STANDALONE = 0, MUSTER_STORE
 enum muster_stream_event { MUSTER_STREAM_READABLE = 1, MUSTER_STREAM_WRITABLE = 2, MUSTER_STREAM_PEER_SILENT = 4, MUSTER_STREAM_PEER_BACK = 8, MUSTER_STREAM_ENDED = 16 };
 enum muster_stream_direction { MUSTER_STREAM_READ = 1, MUSTER_STREAM_WRITE = 2 };
 enum muster_stream_read_flag { MUSTER_STREAM_HUGE_PAGES = 1 };
+typedef void (*muster_epoch_free_fn)(void *user, void *object);
 typedef void (*muster_reduce_fn)(void *user, const void *input, void *inout, uint64_t count);
 typedef void (*muster_free_fn)(void *data);
 typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *entry, const muster_error *error);
@@ -145,6 +160,8 @@ struct muster_agent_config { uint32_t struct_size; uint32_t flags; const char *c
 struct muster_agent_state { uint32_t phase; uint32_t worker_count; uint32_t running; uint32_t restarts; uint32_t group_rank; uint32_t group_world_size; uint32_t first_rank; uint32_t world_size; uint64_t round; char master_address[256]; uint32_t master_port; uint32_t reserved[7]; };
 struct muster_process_exit { int32_t kind; int32_t value; };
 struct muster_agent_worker { uint32_t local_rank; uint32_t rank; uint32_t state; uint32_t restarts; int32_t pid; muster_process_exit exit; uint32_t reserved0; int64_t started_unix_ns; int64_t ended_unix_ns; int64_t failed_unix_ns; uint64_t round; char message[512]; char directory[256]; };
+struct muster_atomic_condition { const void *cell; uint64_t value; uint32_t size_bytes; int32_t comparison; uint32_t is_true; uint32_t reserved; };
+struct muster_aba { uint64_t value; uint64_t count; };
 struct muster_error { muster_status status; int32_t os_errno; int64_t provider_code; uint32_t rank; uint32_t message_bytes; char message[232]; };
 struct muster_broker_config { uint32_t struct_size; uint32_t flags; const char *parent; uint64_t parent_bytes; uint64_t window_bytes; uint32_t max_members; uint32_t reserved; const char *curve_file; uint64_t curve_file_bytes; const void *broker_secret; uint64_t broker_secret_bytes; };
 struct muster_broker_stats { uint64_t members; uint64_t brokers; uint64_t has_parent; uint64_t names; uint64_t pairs; uint64_t messages; uint64_t bytes; uint64_t queued_bytes; uint64_t connections; uint64_t refused; uint64_t lost; uint64_t multicasts; uint64_t reserved[4]; };
@@ -155,6 +172,10 @@ struct muster_member_info { uint32_t member; uint32_t state; int64_t pid; uint64
 struct muster_worker_config { uint32_t struct_size; uint32_t flags; int64_t exit_grace_ns; int32_t report_fd_plus_one; uint32_t max_connections; muster_queue *queue; uint64_t tag; const char *master; const char *store; const char *name; const char *listen; uint64_t max_broadcast_bytes; };
 struct muster_context_config { uint32_t struct_size; uint32_t flags; const void *secret; uint64_t secret_bytes; int32_t secret_fd_plus_one; uint32_t max_unauthenticated; int64_t handshake_timeout_ns; int64_t heartbeat_ns; int64_t silent_ns; int64_t dead_ns; uint64_t window_bytes; };
 struct muster_context_stats { uint64_t loop_wakeups; uint64_t mailbox_posts; uint64_t streams_open; uint64_t streams_made; uint64_t handshakes_ok; uint64_t handshakes_failed; uint64_t bytes_in; uint64_t bytes_out; uint64_t upgrades; uint64_t reserved[7]; };
+struct muster_epoch_token { uint64_t epoch; int64_t to_global; uint64_t depth; uint64_t state; uint32_t index; uint32_t reserved; };
+struct muster_epoch_config { uint32_t struct_size; uint32_t flags; uint32_t max_tokens; uint32_t max_pending; int32_t fd; uint32_t reserved; uint64_t offset; muster_queue *queue; uint64_t tag; };
+struct muster_epoch_attempt { int32_t outcome; uint32_t token; int32_t process; int32_t thread; uint64_t since_ns; uint64_t epoch; };
+struct muster_epoch_stats { uint64_t epoch; uint64_t deferred; uint64_t freed; uint64_t pending; uint32_t tokens; uint32_t orphaned; uint32_t deaths; uint32_t is_fenced; uint32_t blocking_token; int32_t blocking_process; int32_t blocking_thread; uint32_t reserved; uint64_t blocked_ns; };
 struct muster_forwarder_config { uint32_t struct_size; uint32_t flags; uint64_t address; uint32_t max_hops; uint32_t max_peers; uint64_t max_message_bytes; uint64_t max_queued_bytes; uint32_t max_queued_messages; uint32_t max_unrouted_messages; uint32_t max_waiting; uint32_t reserved; muster_message_queue *inbox; muster_queue *queue; uint64_t tag; };
 struct muster_forwarder_stats { uint64_t peers; uint64_t forwarded; uint64_t delivered; uint64_t undelivered; uint64_t hop_limit; uint64_t waiting; uint64_t reserved[4]; };
 struct muster_group_operation { uint32_t struct_size; uint32_t kind; uint32_t type; uint32_t reduction; uint32_t root; uint32_t flags; uint64_t count; const void *input; void *output; const uint64_t *counts; const uint64_t *output_counts; };
@@ -207,6 +228,27 @@ muster_status muster_agent_failure_text(muster_agent *agent, char *out_text, siz
 muster_status muster_agent_flush(muster_agent *agent, int64_t timeout_ns);
 muster_status muster_agent_flush_begin(muster_agent *agent, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_agent_release(muster_agent *agent);
+muster_status muster_atomic_read64(const uint64_t *cell, int32_t order, uint64_t *out_value);
+muster_status muster_atomic_write64(uint64_t *cell, uint64_t value, int32_t order);
+muster_status muster_atomic_exchange64(uint64_t *cell, uint64_t value, int32_t order, uint64_t *out_value);
+muster_status muster_atomic_compare_exchange64(uint64_t *cell, uint64_t *expected, uint64_t desired, int32_t order);
+muster_status muster_atomic_fetch64(uint64_t *cell, int32_t operation, uint64_t operand, int32_t order, uint64_t *out_value);
+muster_status muster_atomic_read32(const uint32_t *cell, int32_t order, uint32_t *out_value);
+muster_status muster_atomic_write32(uint32_t *cell, uint32_t value, int32_t order);
+muster_status muster_atomic_exchange32(uint32_t *cell, uint32_t value, int32_t order, uint32_t *out_value);
+muster_status muster_atomic_compare_exchange32(uint32_t *cell, uint32_t *expected, uint32_t desired, int32_t order);
+muster_status muster_atomic_fetch32(uint32_t *cell, int32_t operation, uint32_t operand, int32_t order, uint32_t *out_value);
+muster_status muster_atomic_test_and_set(uint32_t *flag, int32_t order);
+muster_status muster_atomic_clear(uint32_t *flag, int32_t order);
+muster_status muster_atomic_wait(muster_atomic_condition *conditions, uint32_t count, uint32_t needed, int64_t timeout_ns);
+muster_status muster_atomic_notify(const void *cell, uint32_t size_bytes);
+uint32_t muster_aba_size(void);
+uint32_t muster_aba_alignment(void);
+muster_status muster_aba_read(const muster_aba *cell, muster_aba *out);
+muster_status muster_aba_write(muster_aba *cell, uint64_t value);
+muster_status muster_aba_exchange(muster_aba *cell, uint64_t value, muster_aba *out);
+muster_status muster_aba_compare_exchange(muster_aba *cell, muster_aba *expected, uint64_t desired);
+muster_status muster_aba_compare_exchange_value(muster_aba *cell, uint64_t *expected, uint64_t desired);
 const char *muster_status_name(muster_status status);
 const char *muster_status_text(muster_status status);
 const char *muster_version(uint32_t *out_major, uint32_t *out_minor, uint32_t *out_patch);
@@ -248,6 +290,28 @@ muster_status muster_context_progress(muster_context *context, int64_t timeout_n
 muster_status muster_context_secret(muster_context *context, void *out_secret, size_t capacity, size_t *out_bytes);
 muster_status muster_context_log(muster_context *context, int32_t level, muster_queue *queue, uint64_t tag);
 muster_status muster_context_get_stats(muster_context *context, muster_context_stats *out_stats);
+uint64_t muster_epoch_size(uint32_t max_tokens, uint32_t max_pending);
+muster_status muster_epoch_create(const muster_epoch_config *config, muster_epoch **out_epoch, muster_error *error);
+muster_status muster_epoch_open(const muster_epoch_config *config, muster_epoch **out_epoch, muster_error *error);
+void muster_epoch_release(muster_epoch *epoch);
+muster_status muster_epoch_register(muster_epoch *epoch, muster_epoch_token **out_token, muster_error *error);
+muster_status muster_epoch_unregister(muster_epoch_token *token);
+muster_status muster_epoch_pin(muster_epoch_token *token);
+muster_status muster_epoch_unpin(muster_epoch_token *token);
+muster_status muster_epoch_repin(muster_epoch_token *token);
+muster_status muster_epoch_online(muster_epoch_token *token);
+muster_status muster_epoch_quiescent(muster_epoch_token *token);
+muster_status muster_epoch_offline(muster_epoch_token *token);
+muster_status muster_epoch_protect(muster_epoch_token *token, uint32_t slot, uint64_t object);
+muster_status muster_epoch_defer(muster_epoch_token *token, muster_epoch_free_fn free, void *user, void *object);
+muster_status muster_epoch_retire(muster_epoch_token *token, uint64_t object);
+muster_status muster_epoch_try_reclaim(muster_epoch_token *token, muster_epoch_attempt *out);
+muster_status muster_epoch_advance(muster_epoch *epoch, muster_epoch_attempt *out);
+muster_status muster_epoch_poll(muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint64_t *out_objects, uint32_t out_capacity, uint32_t *out_count, uint32_t *out_freed);
+muster_status muster_epoch_synchronize(muster_epoch_token *token, int64_t timeout_ns, muster_epoch_attempt *out);
+muster_status muster_epoch_barrier(muster_epoch_token *token, int64_t timeout_ns);
+muster_status muster_epoch_clear(muster_epoch *epoch, uint64_t *out_freed);
+muster_status muster_epoch_get_stats(muster_epoch *epoch, muster_epoch_stats *out_stats);
 muster_status muster_forwarder_create(muster_context *context, const muster_forwarder_config *config, muster_forwarder **out_forwarder, muster_error *error);
 muster_socket *muster_forwarder_socket(muster_forwarder *forwarder);
 muster_status muster_forwarder_add_route(muster_forwarder *forwarder, uint64_t pattern, uint64_t next_hop);
@@ -474,6 +538,27 @@ surface.functions = {
   { "muster_agent_flush", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" } } },
   { "muster_agent_flush_begin", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_agent_release", "void", { { "handle", "agent", "muster_agent" } } },
+  { "muster_atomic_read64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint64_t" } } },
+  { "muster_atomic_write64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "number", "value", "uint64_t" }, { "number", "order", "int32_t" } } },
+  { "muster_atomic_exchange64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "number", "value", "uint64_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint64_t" } } },
+  { "muster_atomic_compare_exchange64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "as_it_is", "expected", "uint64_t" }, { "number", "desired", "uint64_t" }, { "number", "order", "int32_t" } } },
+  { "muster_atomic_fetch64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "number", "operation", "int32_t" }, { "number", "operand", "uint64_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint64_t" } } },
+  { "muster_atomic_read32", "muster_status", { { "as_it_is", "cell", "uint32_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint32_t" } } },
+  { "muster_atomic_write32", "muster_status", { { "as_it_is", "cell", "uint32_t" }, { "number", "value", "uint32_t" }, { "number", "order", "int32_t" } } },
+  { "muster_atomic_exchange32", "muster_status", { { "as_it_is", "cell", "uint32_t" }, { "number", "value", "uint32_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint32_t" } } },
+  { "muster_atomic_compare_exchange32", "muster_status", { { "as_it_is", "cell", "uint32_t" }, { "as_it_is", "expected", "uint32_t" }, { "number", "desired", "uint32_t" }, { "number", "order", "int32_t" } } },
+  { "muster_atomic_fetch32", "muster_status", { { "as_it_is", "cell", "uint32_t" }, { "number", "operation", "int32_t" }, { "number", "operand", "uint32_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint32_t" } } },
+  { "muster_atomic_test_and_set", "muster_status", { { "as_it_is", "flag", "uint32_t" }, { "number", "order", "int32_t" } } },
+  { "muster_atomic_clear", "muster_status", { { "as_it_is", "flag", "uint32_t" }, { "number", "order", "int32_t" } } },
+  { "muster_atomic_wait", "muster_status", { { "as_it_is", "conditions", "muster_atomic_condition" }, { "number", "count", "uint32_t" }, { "number", "needed", "uint32_t" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_atomic_notify", "muster_status", { { "text", "cell", "void" } } },
+  { "muster_aba_size", "uint32_t", {  } },
+  { "muster_aba_alignment", "uint32_t", {  } },
+  { "muster_aba_read", "muster_status", { { "struct", "cell", "muster_aba" }, { "gives_struct", "out", "muster_aba" } } },
+  { "muster_aba_write", "muster_status", { { "as_it_is", "cell", "muster_aba" }, { "number", "value", "uint64_t" } } },
+  { "muster_aba_exchange", "muster_status", { { "as_it_is", "cell", "muster_aba" }, { "number", "value", "uint64_t" }, { "gives_struct", "out", "muster_aba" } } },
+  { "muster_aba_compare_exchange", "muster_status", { { "as_it_is", "cell", "muster_aba" }, { "as_it_is", "expected", "muster_aba" }, { "number", "desired", "uint64_t" } } },
+  { "muster_aba_compare_exchange_value", "muster_status", { { "as_it_is", "cell", "muster_aba" }, { "as_it_is", "expected", "uint64_t" }, { "number", "desired", "uint64_t" } } },
   { "muster_status_name", "const char *", { { "number", "status", "muster_status" } } },
   { "muster_status_text", "const char *", { { "number", "status", "muster_status" } } },
   { "muster_version", "const char *", { { "gives_number", "out_major", "uint32_t" }, { "gives_number", "out_minor", "uint32_t" }, { "gives_number", "out_patch", "uint32_t" } } },
@@ -515,6 +600,28 @@ surface.functions = {
   { "muster_context_secret", "muster_status", { { "handle", "context", "muster_context" }, { "gives_text", "out_secret", "void" } } },
   { "muster_context_log", "muster_status", { { "handle", "context", "muster_context" }, { "number", "level", "int32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
   { "muster_context_get_stats", "muster_status", { { "handle", "context", "muster_context" }, { "gives_struct", "out_stats", "muster_context_stats" } } },
+  { "muster_epoch_size", "uint64_t", { { "number", "max_tokens", "uint32_t" }, { "number", "max_pending", "uint32_t" } } },
+  { "muster_epoch_create", "muster_status", { { "struct", "config", "muster_epoch_config" }, { "new", "out_epoch", "muster_epoch" }, { "error", "error", "muster_error" } } },
+  { "muster_epoch_open", "muster_status", { { "struct", "config", "muster_epoch_config" }, { "new", "out_epoch", "muster_epoch" }, { "error", "error", "muster_error" } } },
+  { "muster_epoch_release", "void", { { "handle", "epoch", "muster_epoch" } } },
+  { "muster_epoch_register", "muster_status", { { "handle", "epoch", "muster_epoch" }, { "as_it_is", "out_token", "muster_epoch_token" }, { "error", "error", "muster_error" } } },
+  { "muster_epoch_unregister", "muster_status", { { "as_it_is", "token", "muster_epoch_token" } } },
+  { "muster_epoch_pin", "muster_status", { { "as_it_is", "token", "muster_epoch_token" } } },
+  { "muster_epoch_unpin", "muster_status", { { "as_it_is", "token", "muster_epoch_token" } } },
+  { "muster_epoch_repin", "muster_status", { { "as_it_is", "token", "muster_epoch_token" } } },
+  { "muster_epoch_online", "muster_status", { { "as_it_is", "token", "muster_epoch_token" } } },
+  { "muster_epoch_quiescent", "muster_status", { { "as_it_is", "token", "muster_epoch_token" } } },
+  { "muster_epoch_offline", "muster_status", { { "as_it_is", "token", "muster_epoch_token" } } },
+  { "muster_epoch_protect", "muster_status", { { "as_it_is", "token", "muster_epoch_token" }, { "number", "slot", "uint32_t" }, { "number", "object", "uint64_t" } } },
+  { "muster_epoch_defer", "muster_status", { { "as_it_is", "token", "muster_epoch_token" }, { "as_it_is", "free", "muster_epoch_free_fn" }, { "as_it_is", "user", "void" }, { "as_it_is", "object", "void" } } },
+  { "muster_epoch_retire", "muster_status", { { "as_it_is", "token", "muster_epoch_token" }, { "number", "object", "uint64_t" } } },
+  { "muster_epoch_try_reclaim", "muster_status", { { "as_it_is", "token", "muster_epoch_token" }, { "gives_struct", "out", "muster_epoch_attempt" } } },
+  { "muster_epoch_advance", "muster_status", { { "handle", "epoch", "muster_epoch" }, { "gives_struct", "out", "muster_epoch_attempt" } } },
+  { "muster_epoch_poll", "muster_status", { { "as_it_is", "token", "muster_epoch_token" }, { "number", "max_objects", "uint32_t" }, { "number", "max_ns", "uint64_t" }, { "gives_number", "out_objects", "uint64_t" }, { "number", "out_capacity", "uint32_t" }, { "gives_number", "out_count", "uint32_t" }, { "gives_number", "out_freed", "uint32_t" } } },
+  { "muster_epoch_synchronize", "muster_status", { { "as_it_is", "token", "muster_epoch_token" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out", "muster_epoch_attempt" } } },
+  { "muster_epoch_barrier", "muster_status", { { "as_it_is", "token", "muster_epoch_token" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_epoch_clear", "muster_status", { { "handle", "epoch", "muster_epoch" }, { "gives_number", "out_freed", "uint64_t" } } },
+  { "muster_epoch_get_stats", "muster_status", { { "handle", "epoch", "muster_epoch" }, { "gives_struct", "out_stats", "muster_epoch_stats" } } },
   { "muster_forwarder_create", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_forwarder_config" }, { "new", "out_forwarder", "muster_forwarder" }, { "error", "error", "muster_error" } } },
   { "muster_forwarder_socket", "muster_socket *", { { "handle", "forwarder", "muster_forwarder" } } },
   { "muster_forwarder_add_route", "muster_status", { { "handle", "forwarder", "muster_forwarder" }, { "number", "pattern", "uint64_t" }, { "number", "next_hop", "uint64_t" } } },
@@ -728,13 +835,15 @@ surface.functions = {
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }
 
-surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
   { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
   { "muster_agent_config", 168, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "worker_count", 32, "uint32_t" }, { "max_restarts", 36, "uint32_t" }, { "grace_ns", 40, "int64_t" }, { "run_id", 48, "char" }, { "role", 56, "char" }, { "log_dir", 64, "char" }, { "log_outputs", 72, "uint32_t" }, { "console_outputs", 76, "uint32_t" }, { "out_fd_plus_one", 80, "int32_t" }, { "err_fd_plus_one", 84, "int32_t" }, { "local_address", 88, "char" }, { "rendezvous", 96, "muster_rendezvous_config" }, { "master_address", 104, "char" }, { "master_port", 112, "uint32_t" }, { "reserved0", 116, "uint32_t" }, { "join_timeout_ns", 120, "int64_t" }, { "exit_timeout_ns", 128, "int64_t" }, { "outputs", 136, "muster_agent_outputs" }, { "output_count", 144, "uint64_t" }, { "reserved", 152, "uint64_t" } } },
   { "muster_agent_state", 328, { { "phase", 0, "uint32_t" }, { "worker_count", 4, "uint32_t" }, { "running", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "group_rank", 16, "uint32_t" }, { "group_world_size", 20, "uint32_t" }, { "first_rank", 24, "uint32_t" }, { "world_size", 28, "uint32_t" }, { "round", 32, "uint64_t" }, { "master_address", 40, "char" }, { "master_port", 296, "uint32_t" }, { "reserved", 300, "uint32_t" } } },
   { "muster_agent_worker", 832, { { "local_rank", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "state", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "pid", 16, "int32_t" }, { "exit", 20, "muster_process_exit" }, { "reserved0", 28, "uint32_t" }, { "started_unix_ns", 32, "int64_t" }, { "ended_unix_ns", 40, "int64_t" }, { "failed_unix_ns", 48, "int64_t" }, { "round", 56, "uint64_t" }, { "message", 64, "char" }, { "directory", 576, "char" } } },
+  { "muster_atomic_condition", 32, { { "cell", 0, "void" }, { "value", 8, "uint64_t" }, { "size_bytes", 16, "uint32_t" }, { "comparison", 20, "int32_t" }, { "is_true", 24, "uint32_t" }, { "reserved", 28, "uint32_t" } } },
+  { "muster_aba", 16, { { "value", 0, "uint64_t" }, { "count", 8, "uint64_t" } } },
   { "muster_error", 256, { { "status", 0, "muster_status" }, { "os_errno", 4, "int32_t" }, { "provider_code", 8, "int64_t" }, { "rank", 16, "uint32_t" }, { "message_bytes", 20, "uint32_t" }, { "message", 24, "char" } } },
   { "muster_broker_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "parent", 8, "char" }, { "parent_bytes", 16, "uint64_t" }, { "window_bytes", 24, "uint64_t" }, { "max_members", 32, "uint32_t" }, { "reserved", 36, "uint32_t" }, { "curve_file", 40, "char" }, { "curve_file_bytes", 48, "uint64_t" }, { "broker_secret", 56, "void" }, { "broker_secret_bytes", 64, "uint64_t" } } },
   { "muster_broker_stats", 128, { { "members", 0, "uint64_t" }, { "brokers", 8, "uint64_t" }, { "has_parent", 16, "uint64_t" }, { "names", 24, "uint64_t" }, { "pairs", 32, "uint64_t" }, { "messages", 40, "uint64_t" }, { "bytes", 48, "uint64_t" }, { "queued_bytes", 56, "uint64_t" }, { "connections", 64, "uint64_t" }, { "refused", 72, "uint64_t" }, { "lost", 80, "uint64_t" }, { "multicasts", 88, "uint64_t" }, { "reserved", 96, "uint64_t" } } },
@@ -745,6 +854,10 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_worker_config", 80, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "exit_grace_ns", 8, "int64_t" }, { "report_fd_plus_one", 16, "int32_t" }, { "max_connections", 20, "uint32_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" }, { "master", 40, "char" }, { "store", 48, "char" }, { "name", 56, "char" }, { "listen", 64, "char" }, { "max_broadcast_bytes", 72, "uint64_t" } } },
   { "muster_context_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "secret", 8, "void" }, { "secret_bytes", 16, "uint64_t" }, { "secret_fd_plus_one", 24, "int32_t" }, { "max_unauthenticated", 28, "uint32_t" }, { "handshake_timeout_ns", 32, "int64_t" }, { "heartbeat_ns", 40, "int64_t" }, { "silent_ns", 48, "int64_t" }, { "dead_ns", 56, "int64_t" }, { "window_bytes", 64, "uint64_t" } } },
   { "muster_context_stats", 128, { { "loop_wakeups", 0, "uint64_t" }, { "mailbox_posts", 8, "uint64_t" }, { "streams_open", 16, "uint64_t" }, { "streams_made", 24, "uint64_t" }, { "handshakes_ok", 32, "uint64_t" }, { "handshakes_failed", 40, "uint64_t" }, { "bytes_in", 48, "uint64_t" }, { "bytes_out", 56, "uint64_t" }, { "upgrades", 64, "uint64_t" }, { "reserved", 72, "uint64_t" } } },
+  { "muster_epoch_token", 40, { { "epoch", 0, "uint64_t" }, { "to_global", 8, "int64_t" }, { "depth", 16, "uint64_t" }, { "state", 24, "uint64_t" }, { "index", 32, "uint32_t" }, { "reserved", 36, "uint32_t" } } },
+  { "muster_epoch_config", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "max_tokens", 8, "uint32_t" }, { "max_pending", 12, "uint32_t" }, { "fd", 16, "int32_t" }, { "reserved", 20, "uint32_t" }, { "offset", 24, "uint64_t" }, { "queue", 32, "muster_queue" }, { "tag", 40, "uint64_t" } } },
+  { "muster_epoch_attempt", 32, { { "outcome", 0, "int32_t" }, { "token", 4, "uint32_t" }, { "process", 8, "int32_t" }, { "thread", 12, "int32_t" }, { "since_ns", 16, "uint64_t" }, { "epoch", 24, "uint64_t" } } },
+  { "muster_epoch_stats", 72, { { "epoch", 0, "uint64_t" }, { "deferred", 8, "uint64_t" }, { "freed", 16, "uint64_t" }, { "pending", 24, "uint64_t" }, { "tokens", 32, "uint32_t" }, { "orphaned", 36, "uint32_t" }, { "deaths", 40, "uint32_t" }, { "is_fenced", 44, "uint32_t" }, { "blocking_token", 48, "uint32_t" }, { "blocking_process", 52, "int32_t" }, { "blocking_thread", 56, "int32_t" }, { "reserved", 60, "uint32_t" }, { "blocked_ns", 64, "uint64_t" } } },
   { "muster_forwarder_config", 80, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "address", 8, "uint64_t" }, { "max_hops", 16, "uint32_t" }, { "max_peers", 20, "uint32_t" }, { "max_message_bytes", 24, "uint64_t" }, { "max_queued_bytes", 32, "uint64_t" }, { "max_queued_messages", 40, "uint32_t" }, { "max_unrouted_messages", 44, "uint32_t" }, { "max_waiting", 48, "uint32_t" }, { "reserved", 52, "uint32_t" }, { "inbox", 56, "muster_message_queue" }, { "queue", 64, "muster_queue" }, { "tag", 72, "uint64_t" } } },
   { "muster_forwarder_stats", 80, { { "peers", 0, "uint64_t" }, { "forwarded", 8, "uint64_t" }, { "delivered", 16, "uint64_t" }, { "undelivered", 24, "uint64_t" }, { "hop_limit", 32, "uint64_t" }, { "waiting", 40, "uint64_t" }, { "reserved", 48, "uint64_t" } } },
   { "muster_group_operation", 64, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "type", 8, "uint32_t" }, { "reduction", 12, "uint32_t" }, { "root", 16, "uint32_t" }, { "flags", 20, "uint32_t" }, { "count", 24, "uint64_t" }, { "input", 32, "void" }, { "output", 40, "void" }, { "counts", 48, "uint64_t" }, { "output_counts", 56, "uint64_t" } } },

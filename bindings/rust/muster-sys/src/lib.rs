@@ -20,6 +20,8 @@ macro_rules! at {
 
 mod agent;
 pub use agent::*;
+mod atomic;
+pub use atomic::*;
 mod base;
 pub use base::*;
 mod broker;
@@ -28,6 +30,8 @@ mod cluster;
 pub use cluster::*;
 mod context;
 pub use context::*;
+mod epoch;
+pub use epoch::*;
 mod forwarder;
 pub use forwarder::*;
 mod group;
