@@ -109,7 +109,7 @@ Status fetch(T *cell, int32_t operation, T operand, int32_t order, T *out) noexc
     return MUSTER_OK;
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(MUSTER_TSAN)
 // The library is compiled for every x86-64; whether 16 bytes can be loaded at once is found out at run time.
 bool has_avx() noexcept {
     static const bool has = __builtin_cpu_supports("avx") != 0;
@@ -118,7 +118,7 @@ bool has_avx() noexcept {
 #endif
 
 muster_aba read_aba(const muster_aba *cell) noexcept {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(MUSTER_TSAN)
     if (has_avx()) {
         muster_aba out;
         asm volatile("vmovdqa %1, %%xmm0\n\tvmovdqu %%xmm0, %0" : "=m"(out) : "m"(*cell) : "xmm0", "memory");

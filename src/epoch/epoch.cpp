@@ -84,7 +84,7 @@ Result<Ref<Epoch>> Epoch::make(Settings settings) {
     }
     made->place(tokens);
     const Fence wanted = shared ? Fence::global_membarrier : Fence::private_membarrier;
-#if defined(__SANITIZE_THREAD__)
+#if defined(MUSTER_TSAN)
     const bool per_pin = true; // TSan does not see the fence of membarrier(2)
 #else
     const bool per_pin = (made->flags_ & MUSTER_EPOCH_FENCED) != 0 || !register_fence(wanted);

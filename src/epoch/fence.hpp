@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The two sides of the asymmetric fence: readers pay nothing where membarrier(2) can be used.
+#include <muster/inline/atomic.h> // MUSTER_TSAN
+
 #include <atomic>
 
 namespace muster {
@@ -15,7 +17,7 @@ void heavy_fence(Fence form) noexcept;
 
 // Full fence of the calling thread. TSan knows no fences: there an exchange on a word of its own stands for it.
 inline void full_fence() noexcept {
-#if defined(__SANITIZE_THREAD__)
+#if defined(MUSTER_TSAN)
     static std::atomic<int> word{0};
     word.fetch_add(1, std::memory_order_seq_cst);
 #else

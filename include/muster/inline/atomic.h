@@ -9,10 +9,34 @@
 
 #include <muster/atomic.h>
 
+/* ThreadSanitizer does not look into assembler: it needs to know what the instruction orders. */
+#if defined(__SANITIZE_THREAD__)
+#define MUSTER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MUSTER_TSAN 1
+#endif
+#endif
+#if defined(MUSTER_TSAN)
+#ifdef __cplusplus
+extern "C" {
+#endif
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+#ifdef __cplusplus
+}
+#endif
+#define MUSTER_TSAN_ACQUIRE(address) __tsan_acquire((void *)(uintptr_t)(address))
+#define MUSTER_TSAN_RELEASE(address) __tsan_release((void *)(uintptr_t)(address))
+#else
+#define MUSTER_TSAN_ACQUIRE(address) ((void)0)
+#define MUSTER_TSAN_RELEASE(address) ((void)0)
+#endif
+
 /** An ABA cell with its alignment, for C and C++. */
-typedef struct muster_aba_cell {
+typedef struct __attribute__((aligned(16))) muster_aba_cell {
     muster_aba now; /**< Value and count. */
-} __attribute__((aligned(16))) muster_aba_cell;
+} muster_aba_cell;
 
 /** Replaces the contents of a cell if they are the expected ones; see muster_aba_compare_exchange().
  * @param[in]     cell      The cell.
@@ -22,10 +46,12 @@ typedef struct muster_aba_cell {
 static inline int muster_aba_replace_inline(muster_aba *cell, muster_aba *expected, const muster_aba *desired) {
 #if defined(__x86_64__)
     unsigned char done;
+    MUSTER_TSAN_RELEASE(cell);
     __asm__ __volatile__("lock cmpxchg16b %1\n\tsetz %0"
                          : "=q"(done), "+m"(*cell), "+a"(expected->value), "+d"(expected->count)
                          : "b"(desired->value), "c"(desired->count)
                          : "memory", "cc");
+    MUSTER_TSAN_ACQUIRE(cell);
     return done;
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_ATOMICS)
     register uint64_t seen_value __asm__("x0") = expected->value;
@@ -71,6 +97,7 @@ static inline muster_aba muster_aba_read_inline(const muster_aba *cell) {
     typedef long long muster_pair __attribute__((vector_size(16)));
     muster_pair pair;
     __asm__ __volatile__("vmovdqa %1, %0" : "=x"(pair) : "m"(*cell) : "memory");
+    MUSTER_TSAN_ACQUIRE(cell);
     out.value = (uint64_t)pair[0];
     out.count = (uint64_t)pair[1];
 #else
