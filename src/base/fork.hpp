@@ -10,6 +10,9 @@ namespace muster {
 // relaxed: written only in the single thread a fresh child has.
 extern std::atomic<uint32_t> fork_generation;
 
+// The id of this process, without a system call; 0 before the first watch_forks().
+extern std::atomic<int32_t> own_process_id;
+
 // Registers the handler once; called by every muster_context_create().
 void watch_forks() noexcept;
 

@@ -21,7 +21,7 @@ Epoch::~Epoch() {
     // Handles and tokens that the host still has must not crash it, and must not become those of another manager: the
     // addresses stay, as zeros. Zero pages need no memory.
     const uint64_t kept = header_ == nullptr ? epoch_page : epoch_page + epoch_slots_end(max_tokens_);
-    ::mmap(home_, kept, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    (void)::mmap(home_, kept, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped_bytes_ > kept) ::munmap(reinterpret_cast<char *>(home_) + kept, mapped_bytes_ - kept);
 }
 

@@ -9,25 +9,34 @@ using namespace muster;
 
 namespace {
 
-// The manager of a registered token of this process.
-Status find_token(muster_epoch_token *token, EpochSlot *&slot, Epoch *&manager) noexcept {
+// What is wrong with a token that is not registered by this process.
+[[gnu::noinline, gnu::cold]] Status why_not(muster_epoch_token *token) noexcept {
     if (token == nullptr) return MUSTER_E_ARG;
-    slot = reinterpret_cast<EpochSlot *>(token);
-    const uint64_t state = slot->state().load(std::memory_order_relaxed);
-    if (kind_of(state) != MUSTER_EPOCH_TOKEN_IN_USE) return MUSTER_E_STALE;
-    manager = Epoch::manager_of(*slot);
-    if (manager == nullptr) return MUSTER_E_STALE;
-    if (manager->forked()) return MUSTER_E_FORKED;
-    return process_of(state) == manager->process() ? MUSTER_OK : MUSTER_E_STALE;
+    const auto &slot = *reinterpret_cast<EpochSlot *>(token);
+    Epoch *const manager = kind_of(token->state) == MUSTER_EPOCH_TOKEN_IN_USE ? Epoch::manager_of(slot) : nullptr;
+    return manager != nullptr && manager->forked() ? MUSTER_E_FORKED : MUSTER_E_STALE;
+}
+
+// A token that this process has registered keeps its manager, so its state alone says that it can be used.
+bool is_usable(muster_epoch_token *token) noexcept {
+    if (token == nullptr) return false;
+    const uint64_t state = reinterpret_cast<EpochSlot *>(token)->state().load(std::memory_order_relaxed);
+    return kind_of(state) == MUSTER_EPOCH_TOKEN_IN_USE &&
+           process_of(state) == own_process_id.load(std::memory_order_relaxed);
+}
+
+// Pins need no manager.
+template <class Body>
+Status with_slot(muster_epoch_token *token, Body &&body) noexcept {
+    if (!is_usable(token)) [[unlikely]]
+        return why_not(token);
+    return body(*reinterpret_cast<EpochSlot *>(token));
 }
 
 // No body below allocates or throws, except functions of the host, which must not.
 template <class Body>
 Status with_token(muster_epoch_token *token, Body &&body) noexcept {
-    EpochSlot *slot = nullptr;
-    Epoch *manager = nullptr;
-    if (const Status status = find_token(token, slot, manager); status != MUSTER_OK) return status;
-    return body(*manager, *slot);
+    return with_slot(token, [&](EpochSlot &slot) { return body(*Epoch::manager_of(slot), slot); });
 }
 
 template <class Body>
@@ -145,14 +154,14 @@ muster_status muster_epoch_unregister(muster_epoch_token *token) {
 }
 
 muster_status muster_epoch_pin(muster_epoch_token *token) {
-    return with_token(token, [](Epoch &, EpochSlot &slot) {
+    return with_slot(token, [](EpochSlot &slot) {
         muster_epoch_pin_inline(&slot.token);
         return MUSTER_OK;
     });
 }
 
 muster_status muster_epoch_unpin(muster_epoch_token *token) {
-    return with_token(token, [](Epoch &, EpochSlot &slot) {
+    return with_slot(token, [](EpochSlot &slot) {
         if (!is_pinned(slot)) return MUSTER_E_ARG;
         muster_epoch_unpin_inline(&slot.token);
         return MUSTER_OK;
@@ -160,11 +169,11 @@ muster_status muster_epoch_unpin(muster_epoch_token *token) {
 }
 
 muster_status muster_epoch_repin(muster_epoch_token *token) {
-    return with_token(token, [](Epoch &, EpochSlot &slot) { return repin(slot); });
+    return with_slot(token, [](EpochSlot &slot) { return repin(slot); });
 }
 
 muster_status muster_epoch_online(muster_epoch_token *token) {
-    return with_token(token, [](Epoch &, EpochSlot &slot) {
+    return with_slot(token, [](EpochSlot &slot) {
         if (is_pinned(slot)) return MUSTER_E_ARG;
         muster_epoch_pin_inline(&slot.token);
         return MUSTER_OK;
@@ -172,11 +181,11 @@ muster_status muster_epoch_online(muster_epoch_token *token) {
 }
 
 muster_status muster_epoch_quiescent(muster_epoch_token *token) {
-    return with_token(token, [](Epoch &, EpochSlot &slot) { return repin(slot); });
+    return with_slot(token, [](EpochSlot &slot) { return repin(slot); });
 }
 
 muster_status muster_epoch_offline(muster_epoch_token *token) {
-    return with_token(token, [](Epoch &, EpochSlot &slot) {
+    return with_slot(token, [](EpochSlot &slot) {
         if (!is_pinned(slot) || slot.token.depth != 0) return MUSTER_E_ARG;
         muster_epoch_unpin_inline(&slot.token);
         return MUSTER_OK;

@@ -127,6 +127,27 @@ def check_headers(model, library):
                     yield f"{name} does not stand alone with {compiler} -std={language}{standard}:\n{made.stderr}"
 
 
+def check_aarch64(model, library):
+    """The inline functions compile and assemble for aarch64, with and without the large system extensions."""
+    clang = need("clang")
+    source = "".join(f"#include <{name}>\n" for name in surface.inline_headers()) + (
+        "int change(muster_aba *cell, muster_aba *expected);\n"
+        "int change(muster_aba *cell, muster_aba *expected) {\n"
+        "    return muster_aba_compare_exchange_inline(cell, expected, muster_aba_exchange_inline(cell, 1).count);\n"
+        "}\n"
+        "void pins(muster_epoch_token *token);\n"
+        "void pins(muster_epoch_token *token) {\n"
+        "    muster_epoch_pin_inline(token);\n"
+        "    muster_epoch_unpin_inline(token);\n"
+        "}\n")
+    for architecture in ("armv8-a", "armv8.1-a"):
+        made = run([clang, "-c", "-xc", "-std=c99", "--target=aarch64-linux-gnu", f"-march={architecture}",
+                    "-ffreestanding", "-O2", "-Wall", "-Wextra", "-Werror", "-I", surface.INCLUDE, "-o", os.devnull, "-"],
+                   source)
+        if made.returncode:
+            yield f"the inline functions do not compile for {architecture}:\n{made.stderr}"
+
+
 def check_luajit(model, library):
     """LuaJIT's ffi.cdef reads the surface and agrees on every size, offset and value."""
     luajit = need("luajit")
@@ -337,7 +358,8 @@ def check_layout(model, library):
                + "\n".join(difflib.unified_diff(was, now, "layout.txt", "headers", lineterm="", n=1)))
 
 
-CHECKS = {"form": check_form, "headers": check_headers, "luajit": check_luajit, "cffi": check_cffi,
+CHECKS = {"form": check_form, "headers": check_headers, "aarch64": check_aarch64,
+          "luajit": check_luajit, "cffi": check_cffi,
           "symbols": check_symbols, "needed": check_needed, "docs": check_docs, "layout": check_layout}
 
 

@@ -175,6 +175,40 @@ def collective():
                ["group", "--what", "death", "--size", str(64 << 20), "--ranks", "8"], [])
 
 
+def epoch():
+    """Reclamation: nanoseconds per operation of a thread."""
+    def row(what, threads, name, muster="muster"):
+        words = ["--what", what, "--threads", str(threads)]
+        peers = [(peer, ["epoch", "--over", over, *words]) for peer, over in
+                 (("Concurrency Kit", "ck"), ("liburcu memb", "urcu-memb"), ("liburcu qsbr", "urcu-qsbr"))]
+        peers += [("crossbeam", ["epoch_rust", *words])]
+        return Case("epoch", f"{name}, {threads} thread{'s' * (threads > 1)}", "time", "ns", "low", "ns",
+                    ["epoch", "--over", muster, *words], peers)
+
+    for threads in (1, 2):
+        yield row("pin", threads, "pin and unpin")
+        yield row("pin", threads, "pin and unpin by the C call", "muster-call")
+        yield row("pin", threads, "pin and unpin, fenced", "muster-fenced")
+        yield row("batch", threads, "defer, reclaim after 1024")
+        yield row("batch", threads, "defer, reclaim after 1024, fenced", "muster-fenced")
+        yield row("each", threads, "defer, reclaim after each")
+        yield row("each", threads, "defer, reclaim after each, fenced", "muster-fenced")
+    yield Case("epoch", "a reader protects one object and stays", "objects that wait", "", "low", "pending",
+               ["epoch", "--over", "muster", "--what", "stalled"], [])
+
+
+def atomic():
+    """25 % each of read, write, compare-and-exchange and exchange on one cell."""
+    for threads in (1, 2):
+        words = ["--what", "mix", "--threads", str(threads)]
+        name = f"{threads} thread{'s' * (threads > 1)}"
+        yield Case("atomic", f"word by the C call, {name}", "time", "ns", "low", "ns",
+                   ["epoch", "--over", "word-call", *words], [("std::atomic", ["epoch", "--over", "std-atomic", *words])])
+        for how, over in (("inline", "aba"), ("by the C call", "aba-call")):
+            yield Case("atomic", f"ABA cell {how}, {name}", "time", "ns", "low", "ns",
+                       ["epoch", "--over", over, *words], [("libatomic", ["epoch", "--over", "libatomic", *words])])
+
+
 def star():
     """Two members and the broker, three processes; the peers have as many."""
     def member(over, what, size):
@@ -369,6 +403,8 @@ GROUPS = {
     "unix": lambda: socket_group("unix"),
     "message": message,
     "collective": collective,
+    "epoch": epoch,
+    "atomic": atomic,
     "star": star,
     "mpi": mpi,
     "store": store,
