@@ -97,7 +97,7 @@ static inline int lockfree_enqueue(lockfree_queue *queue, muster_epoch_token *to
             atomic_compare_exchange_strong(&queue->tail, &tail, made);
             break;
         }
-        atomic_compare_exchange_strong(&queue->tail, &tail, next); /* help the one that has added `next` */
+        atomic_compare_exchange_strong(&queue->tail, &tail, next); /* help the thread that has added `next` */
     }
     muster_epoch_unpin_inline(token);
     return 1;
@@ -134,7 +134,7 @@ enum { lockfree_buckets = 16, lockfree_longest_bucket = 8 };
 typedef struct lockfree_table {
     struct {
         _Atomic uintptr_t first;
-        uint32_t lock; /* of those who change the bucket */
+        uint32_t lock; /* held to change the bucket */
     } buckets[lockfree_buckets];
 } lockfree_table;
 

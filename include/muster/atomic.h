@@ -258,7 +258,7 @@ MUSTER_API muster_status muster_aba_compare_exchange(muster_aba *cell, muster_ab
 
 /** Writes a value if the value, with any count, is the expected one; the count grows by one.
  * @param[in]     cell      The cell.
- * @param[in,out] expected  The value; after ::MUSTER_AGAIN the one that was found.
+ * @param[in,out] expected  The value; after ::MUSTER_AGAIN the value that was found.
  * @param[in]     desired   New value.
  * @retval MUSTER_OK     Written.
  * @retval MUSTER_AGAIN  The cell had another value, which @p expected has now; nothing was written.

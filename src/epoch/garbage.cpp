@@ -72,10 +72,6 @@ bool Epoch::is_protected(uint64_t object) noexcept {
 bool Epoch::free_first(EpochSlot &slot, Poll &poll) noexcept {
     const uint64_t head = slot.head.load(std::memory_order_relaxed);
     const DeferredObject object = entry(slot, head);
-    // The allocator writes into what it gets back, which is seldom in the cache by now.
-    constexpr uint64_t ahead = 8;
-    if (head + ahead < slot.ripe_end)
-        __builtin_prefetch(reinterpret_cast<const void *>(static_cast<uintptr_t>(entry(slot, head + ahead).object)), 1);
     if (object.free == nullptr && poll.count == poll.capacity) return false;
     // First: a process that is killed now loses the object, and does not free it twice.
     slot.head.store(head + 1, std::memory_order_release);
@@ -132,7 +128,11 @@ Status Epoch::poll(EpochSlot &slot, Poll &poll) noexcept {
         refresh_ripe(slot);
     }
     bool done = free_ripe(slot, poll);
-    if (done && header_->orphans.load(std::memory_order_relaxed) != 0 && poll.has_room()) done = free_orphans(poll);
+    if (done && header_->orphans.load(std::memory_order_relaxed) != 0 && poll.has_room()) {
+        slot.is_freeing = true; // their functions must not poll with this token, either
+        done = free_orphans(poll);
+        slot.is_freeing = false;
+    }
     return done ? MUSTER_OK : MUSTER_AGAIN;
 }
 

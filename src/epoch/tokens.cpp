@@ -25,7 +25,7 @@ bool Epoch::claim(EpochSlot &slot, uint64_t seen) noexcept {
     const int32_t thread = static_cast<int32_t>(::syscall(SYS_gettid));
     slot.owner_thread.store(thread, std::memory_order_relaxed);
     slot.owner_start.store(bound ? thread_start_time(process_, thread) : process_start_, std::memory_order_relaxed);
-    // release: whoever reads this generation reads the fields above. Until then the process id has to do.
+    // release: a thread that reads this generation reads the fields above. Until then it has only the process id.
     slot.owner_generation.store(generation, std::memory_order_release);
     return true;
 }
@@ -109,7 +109,7 @@ bool Epoch::take_from_dead(EpochSlot &slot) noexcept {
     return true;
 }
 
-// A process that dies without a pin blocks nobody, but its objects wait. One token is checked at a time.
+// A process that dies without a pin blocks no other, but its objects wait. One token is checked at a time.
 void Epoch::look_for_dead() noexcept {
     int64_t before = header_->looked_at_ns.load(std::memory_order_relaxed);
     const int64_t now = now_ns();
