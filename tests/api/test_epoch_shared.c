@@ -155,7 +155,10 @@ static muster_epoch *create_shared(void) {
     muster_epoch *epoch;
     muster_error error;
     if (muster_epoch_create(&config, &epoch, &error) != MUSTER_OK) fail_msg("%s", error.message);
-    assert_int_equal(muster_epoch_create(&config, &epoch, &error), MUSTER_E_EXISTS);
+    muster_epoch *second_one;
+    assert_int_equal(muster_epoch_create(&config, &second_one, &error), MUSTER_E_EXISTS);
+    assert_null(second_one);
+    muster_epoch_release(epoch); // the memory keeps the manager
     return open_shared();
 }
 
