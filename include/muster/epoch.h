@@ -15,7 +15,8 @@
  * fence. Otherwise, or with ::MUSTER_EPOCH_FENCED, each pin has a fence of its own. `inline/epoch.h` has pin and unpin
  * as inline functions.
  *
- * The tokens of a manager may be in memory that processes share (::MUSTER_EPOCH_SHARED). The death of a process that
+ * The tokens of a manager may be in memory that processes share (::MUSTER_EPOCH_SHARED); these processes trust each
+ * other. The death of a process that
  * has pinned a token is detected when its token blocks the epoch; its deferred objects are handed to the others.
  *
  * Progress: pin, unpin, protect and defer are wait-free. muster_epoch_try_reclaim() and muster_epoch_poll() are
@@ -88,7 +89,7 @@ typedef struct muster_epoch_config {
 enum muster_epoch_outcome {
     MUSTER_EPOCH_ADVANCED = 1, /**< The global epoch is one higher. */
     MUSTER_EPOCH_LOST = 2,     /**< Another thread advanced it meanwhile, or is about to. */
-    MUSTER_EPOCH_HELD = 3      /**< A token is pinned at an earlier epoch. */
+    MUSTER_EPOCH_HELD = 3      /**< Not advanced: a pinned token has an earlier epoch, and blocks this one. */
 };
 
 /** Result of muster_epoch_try_reclaim(). */
@@ -189,6 +190,7 @@ MUSTER_API muster_status muster_epoch_register(muster_epoch *epoch, muster_epoch
  * @retval MUSTER_OK        Unregistered.
  * @retval MUSTER_E_ARG     No token.
  * @retval MUSTER_E_STALE   It is not registered.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called by the function of an object that this token frees now.
  * @retval MUSTER_E_FORKED  It belongs to the parent process.
  * @threads{one at a time per token} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_epoch_unregister(muster_epoch_token *token);
@@ -215,7 +217,7 @@ MUSTER_API muster_status muster_epoch_unpin(muster_epoch_token *token);
  * may be freed.
  * @param[in] token  Token.
  * @retval MUSTER_OK       Done.
- * @retval MUSTER_AGAIN    The pin is nested: an outer one relies on the earlier epoch; nothing changed.
+ * @retval MUSTER_AGAIN    The pin is nested: the outer pin relies on the earlier epoch; nothing changed.
  * @retval MUSTER_E_ARG    No token, or it is not pinned.
  * @retval MUSTER_E_STALE  It is not registered.
  * @retval MUSTER_E_FORKED  It belongs to the parent process.
@@ -318,7 +320,7 @@ MUSTER_API muster_status muster_epoch_advance(muster_epoch *epoch, muster_epoch_
  * @param[in]  max_objects   Maximum number of objects; 0: 8.
  * @param[in]  max_ns        Maximum time in nanoseconds, checked between objects; 0: no limit.
  * @param[out] out_objects   Objects of muster_epoch_retire(), or NULL if the host uses none. They belong to the caller.
- * @param[in]  out_capacity  Its size in objects. One that finds no room stops the poll.
+ * @param[in]  out_capacity  Its size in objects. The poll stops at an object for which there is no room.
  * @param[out] out_count     Number of objects in it, or NULL.
  * @param[out] out_freed     Number of objects that were freed, those included; or NULL.
  * @retval MUSTER_OK       No object is left whose time has come.

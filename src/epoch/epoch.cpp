@@ -15,6 +15,10 @@ Epoch::Epoch(Settings settings) noexcept
 
 Epoch::~Epoch() {
     if (forked() || home_ == nullptr) return;
+    if (home_->manager.load(std::memory_order_relaxed) == nullptr) { // opening it failed: the host has no handle
+        ::munmap(home_, mapped_bytes_);
+        return;
+    }
     if (queue_) queue_->detach(*this);
     if (header_ != nullptr && !is_shared())
         for (uint32_t i = 0, used = used_tokens(); i < used; i++) free_all_functions(slot(i));
@@ -157,8 +161,9 @@ Epoch *Epoch::manager_of(const EpochSlot &slot) noexcept {
 //
 // A token that the scan does not see pinned cannot reach what was unlinked before heavy_fence(): either its pin had not
 // reached memory, and everything that it reads comes after the fence; or it was unpinned. So an object that was
-// unlinked while the global epoch was e (its stamp was read after it was unlinked) is used at most by tokens that are
-// pinned at e + 1 or earlier, and the step to e + 2 finds them. tests/models/epoch.pml checks this.
+// unlinked while the global epoch was e (its stamp was read after it was unlinked) is used only by tokens that
+// are pinned at e + 1 or earlier; the scan before the step to e + 2 finds these tokens. tests/models/epoch.pml checks
+// this.
 Status Epoch::advance(muster_epoch_attempt &out) noexcept {
     const uint64_t epoch = header_->epoch.load(std::memory_order_seq_cst);
     out = {};
@@ -183,7 +188,8 @@ Status Epoch::advance(muster_epoch_attempt &out) noexcept {
         header_->elected.store(0, std::memory_order_relaxed);
         return MUSTER_AGAIN;
     }
-    // acq_rel: frees that rely on the new epoch come after every read by tokens that the scan has passed.
+    // seq_cst, and so acq_rel: frees that rely on the new epoch come after every read by tokens that the scan has
+    // passed.
     uint64_t expected = epoch;
     const bool advanced = header_->epoch.compare_exchange_strong(expected, epoch + 1, std::memory_order_seq_cst);
     out.epoch = advanced ? epoch + 1 : expected;

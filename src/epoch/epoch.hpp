@@ -40,7 +40,7 @@ class Epoch final : public Object, private Source {
     void host_release() noexcept;
 
     Result<EpochSlot *> register_token();
-    void unregister_token(EpochSlot &slot) noexcept;
+    Status unregister_token(EpochSlot &slot) noexcept;
     static Epoch *manager_of(const EpochSlot &slot) noexcept;
 
     uint64_t now() const noexcept { return header_->epoch.load(std::memory_order_acquire); }
@@ -49,8 +49,8 @@ class Epoch final : public Object, private Source {
     Status defer(EpochSlot &slot, const DeferredObject &what) noexcept;
     void seal(EpochSlot &slot) noexcept;
     Status poll(EpochSlot &slot, Poll &poll) noexcept;
-    Status synchronize(EpochSlot &slot, Deadline deadline, muster_epoch_attempt &out) noexcept;
-    Status barrier(EpochSlot &slot, Deadline deadline) noexcept;
+    Status synchronize(EpochSlot &slot, Deadline &deadline, muster_epoch_attempt &out) noexcept;
+    Status barrier(EpochSlot &slot, Deadline &deadline) noexcept;
     Status clear(uint64_t &freed) noexcept;
     void stats(muster_epoch_stats &out) noexcept;
 
@@ -63,9 +63,10 @@ class Epoch final : public Object, private Source {
     void enter() noexcept;
 
     EpochSlot &slot(uint64_t index) noexcept { return slots_[index]; }
+    uint32_t index_of(const EpochSlot &slot) const noexcept { return static_cast<uint32_t>(&slot - slots_); }
     uint32_t used_tokens() const noexcept { return header_->used_tokens.load(std::memory_order_acquire); }
     DeferredObject &entry(EpochSlot &slot, uint64_t position) noexcept {
-        return rings_[uint64_t{slot.token.index} * capacity_ + (position & (capacity_ - 1))];
+        return rings_[uint64_t{index_of(slot)} * capacity_ + (position & (capacity_ - 1))];
     }
     bool claim(EpochSlot &slot, uint64_t seen) noexcept;
     void become(EpochSlot &slot, uint32_t state) noexcept;

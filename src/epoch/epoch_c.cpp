@@ -147,10 +147,7 @@ muster_status muster_epoch_register(muster_epoch *epoch, muster_epoch_token **ou
 }
 
 muster_status muster_epoch_unregister(muster_epoch_token *token) {
-    return with_token(token, [](Epoch &manager, EpochSlot &slot) {
-        manager.unregister_token(slot);
-        return MUSTER_OK;
-    });
+    return with_token(token, [](Epoch &manager, EpochSlot &slot) { return manager.unregister_token(slot); });
 }
 
 muster_status muster_epoch_pin(muster_epoch_token *token) {
@@ -238,7 +235,10 @@ muster_status muster_epoch_poll(muster_epoch_token *token, uint32_t max_objects,
     return with_token(token, [=](Epoch &manager, EpochSlot &slot) {
         Poll poll;
         poll.max_objects = max_objects == 0 ? 8 : max_objects;
-        if (max_ns != 0) poll.until_ns = now_ns() + static_cast<int64_t>(max_ns > INT32_MAX ? INT32_MAX : max_ns);
+        if (max_ns != 0) {
+            const int64_t now = now_ns();
+            poll.until_ns = max_ns > static_cast<uint64_t>(INT64_MAX - now) ? 0 : now + static_cast<int64_t>(max_ns);
+        }
         poll.objects = out_objects;
         poll.capacity = out_objects == nullptr ? 0 : out_capacity;
         const Status status = manager.poll(slot, poll);
@@ -252,7 +252,8 @@ muster_status muster_epoch_synchronize(muster_epoch_token *token, int64_t timeou
     return with_token(token, [=](Epoch &manager, EpochSlot &slot) {
         const Uncancelled guard;
         muster_epoch_attempt attempt{};
-        const Status status = manager.synchronize(slot, Deadline(timeout_ns), attempt);
+        Deadline deadline(timeout_ns);
+        const Status status = manager.synchronize(slot, deadline, attempt);
         if (out != nullptr) *out = attempt;
         return status;
     });
@@ -261,7 +262,8 @@ muster_status muster_epoch_synchronize(muster_epoch_token *token, int64_t timeou
 muster_status muster_epoch_barrier(muster_epoch_token *token, int64_t timeout_ns) {
     return with_token(token, [=](Epoch &manager, EpochSlot &slot) {
         const Uncancelled guard;
-        return manager.barrier(slot, Deadline(timeout_ns));
+        Deadline deadline(timeout_ns);
+        return manager.barrier(slot, deadline);
     });
 }
 

@@ -66,7 +66,7 @@ struct alignas(128) EpochSlot {
     std::atomic<int32_t> owner_thread;
     std::atomic<uint32_t> uses_hazards;
     std::atomic<uint64_t> blocked_epoch;
-    std::atomic<int64_t> blocked_since_ns;
+    std::atomic<int64_t> blocked_since_ns, owner_checked_ns;
     alignas(128) std::atomic<uint64_t> tail; // objects are added here
     std::atomic<uint64_t> sealed;            // those before have a stamp
     std::atomic<uint64_t> head;              // those before are freed

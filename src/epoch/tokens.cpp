@@ -10,7 +10,7 @@ namespace muster {
 
 namespace {
 
-constexpr int64_t check_owner_after_ns = 1'000'000; // of a token that blocks the epoch
+constexpr int64_t check_owner_every_ns = 1'000'000; // of a token that blocks the epoch
 constexpr int64_t look_for_dead_ns = 10'000'000;    // one token that does not
 
 } // namespace
@@ -43,6 +43,7 @@ Result<EpochSlot *> Epoch::register_token() {
         if (kind_of(seen) != MUSTER_EPOCH_TOKEN_FREE && kind_of(seen) != MUSTER_EPOCH_TOKEN_ORPHANED) return false;
         if (!claim(one, seen)) return false;
         if (kind_of(seen) == MUSTER_EPOCH_TOKEN_ORPHANED) header_->orphans.fetch_sub(1, std::memory_order_relaxed);
+        one.token.index = index_of(one);
         one.token.to_global =
             (reinterpret_cast<char *>(&header_->epoch) - reinterpret_cast<char *>(&one)) | (fence_ == Fence::per_pin);
         become(one, MUSTER_EPOCH_TOKEN_IN_USE);
@@ -54,7 +55,6 @@ Result<EpochSlot *> Epoch::register_token() {
             uint32_t used = used_tokens();
             if (i == used) {
                 if (used == max_tokens_) break;
-                slot(used).token.index = used; // the same value from every thread
                 // seq_cst: comes before the first pin, so a scan that misses this token comes before all its reads.
                 header_->used_tokens.compare_exchange_strong(used, used + 1, std::memory_order_seq_cst);
             }
@@ -80,10 +80,13 @@ void Epoch::abandon(EpochSlot &slot) noexcept {
     become(slot, has_objects ? MUSTER_EPOCH_TOKEN_ORPHANED : MUSTER_EPOCH_TOKEN_FREE);
 }
 
-void Epoch::unregister_token(EpochSlot &slot) noexcept {
+// A function of an object that this token frees must not: the ring is in use.
+Status Epoch::unregister_token(EpochSlot &slot) noexcept {
+    if (slot.is_freeing) return MUSTER_E_WOULD_DEADLOCK;
     seal(slot);
     abandon(slot);
     release();
+    return MUSTER_OK;
 }
 
 // True if the owner of the token was found dead, and the token was taken from it.
@@ -94,7 +97,6 @@ bool Epoch::take_from_dead(EpochSlot &slot) noexcept {
     const int32_t process = process_of(seen), thread = slot.owner_thread.load(std::memory_order_relaxed);
     const uint64_t start = slot.owner_start.load(std::memory_order_relaxed);
     const bool bound = header_->is_thread_bound != 0 && complete;
-    if (!bound && process == process_) return false;
     if (may_be_alive(process, bound ? thread : process, complete ? start : 0)) return false;
     if (!claim(slot, seen)) return false; // another thread has taken it
     header_->deaths.fetch_add(1, std::memory_order_relaxed);
@@ -105,7 +107,9 @@ bool Epoch::take_from_dead(EpochSlot &slot) noexcept {
     slot.sealed.store(slot.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
     seal(slot);
     abandon(slot);
-    if (process == process_) release(); // a thread of this process: the reference of its token
+    // The reference of its token. Of a shared manager it may belong to another opening by this process: that one is
+    // kept until the process ends.
+    if (!is_shared()) release();
     return true;
 }
 
@@ -119,20 +123,21 @@ void Epoch::look_for_dead() noexcept {
     if (used != 0) take_from_dead(slot(header_->next_look.fetch_add(1, std::memory_order_relaxed) % used));
 }
 
-// The token has an earlier epoch. Leaves `out` alone if its owner is dead.
+// Describes a token that is pinned at an earlier epoch. `out` stays unchanged if the owner of the token is dead.
 void Epoch::find_blocking(EpochSlot &slot, uint64_t epoch, muster_epoch_attempt &out) noexcept {
     const int64_t now = now_ns();
     if (slot.blocked_epoch.load(std::memory_order_acquire) != epoch) {
         slot.blocked_since_ns.store(now, std::memory_order_relaxed);
+        slot.owner_checked_ns.store(now, std::memory_order_relaxed);
         slot.blocked_epoch.store(epoch, std::memory_order_release);
     }
     const int64_t since = slot.blocked_since_ns.load(std::memory_order_relaxed);
-    if (can_die() && now - since >= check_owner_after_ns) {
+    if (can_die() && now - slot.owner_checked_ns.load(std::memory_order_relaxed) >= check_owner_every_ns) {
+        slot.owner_checked_ns.store(now, std::memory_order_relaxed);
         if (take_from_dead(slot)) return;
-        slot.blocked_since_ns.store(since, std::memory_order_relaxed);
     }
     out.outcome = MUSTER_EPOCH_HELD;
-    out.token = slot.token.index;
+    out.token = index_of(slot);
     out.process = process_of(slot.state().load(std::memory_order_relaxed));
     out.thread = slot.owner_thread.load(std::memory_order_relaxed);
     out.since_ns = static_cast<uint64_t>(now > since ? now - since : 0);

@@ -104,7 +104,7 @@ static void test_every_write_of_an_aba_cell_counts(void **state) {
     assert_int_equal(muster_aba_compare_exchange_value(&cell.now, &value, 7), MUSTER_AGAIN);
     assert_int_equal(value, 6);
     assert_int_equal(muster_aba_compare_exchange_value(&cell.now, &value, 5), MUSTER_OK);
-    // The value is 5 again, and the one who has read {5, 1} is refused.
+    // The value is 5 again; an exchange that expects {5, 1} fails.
     seen = (muster_aba){5, 1};
     assert_int_equal(muster_aba_compare_exchange(&cell.now, &seen, 8), MUSTER_AGAIN);
     assert_int_equal(seen.value, 5);

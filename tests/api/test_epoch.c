@@ -262,6 +262,7 @@ static muster_epoch_token *polled;
 static void poll_inside(void *user, void *object) {
     (void)object;
     *(muster_status *)user = muster_epoch_poll(polled, 0, 0, NULL, 0, NULL, NULL);
+    assert_int_equal(muster_epoch_unregister(polled), MUSTER_E_WOULD_DEADLOCK);
     int *const more = object;
     if ((*more)++ == 0) assert_int_equal(muster_epoch_defer(polled, count_free, NULL, more), MUSTER_OK);
 }
