@@ -166,28 +166,28 @@ static void *take_part(void *argument) {
 
 static void record(structure what) {
     const char *const seed = getenv("MUSTER_SEED");
-    run *const r = calloc(1, sizeof *r + 256);
-    run *const aligned = (run *)(((uintptr_t)r + 127) / 128 * 128);
-    aligned->what = what;
-    aligned->rounds = 3000;
-    aligned->seed = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
-    aligned->table = calloc(1, sizeof *aligned->table);
-    aligned->epoch = make_epoch(0, 0, 0);
-    printf("MUSTER_SEED=%llu\n", (unsigned long long)aligned->seed);
-    assert_true(lockfree_queue_init(&aligned->queue));
-    assert_int_equal(pthread_barrier_init(&aligned->barrier, NULL, threads), 0);
+    run *const r = aligned_alloc(128, (sizeof *r + 127) / 128 * 128);
+    memset(r, 0, sizeof *r);
+    r->what = what;
+    r->rounds = 3000;
+    r->seed = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
+    r->table = calloc(1, sizeof *r->table);
+    r->epoch = make_epoch(0, 0, 0);
+    printf("MUSTER_SEED=%llu\n", (unsigned long long)r->seed);
+    assert_true(lockfree_queue_init(&r->queue));
+    assert_int_equal(pthread_barrier_init(&r->barrier, NULL, threads), 0);
     pthread_t running[threads];
     member members[threads];
     for (int i = 0; i < threads; i++) {
-        members[i] = (member){aligned, i};
+        members[i] = (member){r, i};
         assert_int_equal(pthread_create(&running[i], NULL, take_part, &members[i]), 0);
     }
     for (int i = 0; i < threads; i++) pthread_join(running[i], NULL);
-    pthread_barrier_destroy(&aligned->barrier);
-    muster_epoch_release(aligned->epoch);
-    lockfree_queue_destroy(&aligned->queue);
-    lockfree_table_destroy(aligned->table);
-    free(aligned->table);
+    pthread_barrier_destroy(&r->barrier);
+    muster_epoch_release(r->epoch);
+    lockfree_queue_destroy(&r->queue);
+    lockfree_table_destroy(r->table);
+    free(r->table);
     free(r);
 }
 static void test_histories_of_the_stack_are_linearizable(void **state) {

@@ -2,9 +2,11 @@
 // Reclamation by epochs, and atomic cells: time per operation of a thread.
 //   --over X --what W --threads N --scale PERCENT
 // Reclamation: none, muster, muster-call (pins by the C call), muster-fenced, ck, urcu-memb, urcu-qsbr. W: pin (pin and
-// unpin), batch (defer, and reclaim after every 1024), each (defer, and reclaim after each), stalled (batch, while
-// another token stays pinned at first and protects what it uses: objects that wait at the end).
-// Cells: word, std-atomic, aba, aba-call, libatomic. W: mix (25 % each of read, write, compare-and-exchange, exchange).
+// unpin), batch (defer, and reclaim after every 1024), each (defer, and reclaim after each), stalled (defer and poll,
+// while another token protects an object: objects that wait).
+//
+// Cells: std-atomic, word-call, aba, aba-call, libatomic. W: mix (25 % each of read, write, compare-and-exchange,
+// exchange).
 #include "bench.h"
 
 #include <muster/epoch.h>
@@ -47,8 +49,6 @@ struct alignas(64) Thing { // of 64 bytes; peers that link their objects use `li
     } link;
     uint64_t payload[4];
 };
-
-std::atomic<uint64_t> most_pending{0}, left_pending{0};
 
 template <bool fenced, bool by_call>
 struct Muster {
@@ -103,7 +103,6 @@ struct None {
     void each() {}
     void batch() {}
     void finish() {}
-    static uint64_t pending() { return 0; }
 };
 
 #ifdef BENCH_CK
@@ -121,7 +120,6 @@ struct Ck {
     void each() { ck_epoch_poll(record); }
     void batch() { ck_epoch_poll(record); }
     void finish() { ck_epoch_barrier(record); }
-    static uint64_t pending() { return 0; }
 };
 #endif
 
@@ -173,7 +171,6 @@ struct Urcu {
         }
     }
     void finish() { batch(); }
-    static uint64_t pending() { return 0; }
 };
 #endif
 
@@ -202,7 +199,7 @@ double run_threads(long count, Body &&body) {
 template <class Peer>
 void reclaim() {
     Peer::start();
-    const bool pins = setting.what == "pin", each = setting.what == "each", stalls = setting.what == "stalled";
+    const bool pins = setting.what == "pin", each = setting.what == "each";
     const long count = (pins   ? 20'000'000
                         : each ? 100'000
                                : 400'000) *
@@ -213,7 +210,6 @@ void reclaim() {
         if (!pins)
             for (long i = 0; i < count; i++) things.push_back(static_cast<Thing *>(aligned_alloc(64, sizeof(Thing))));
         wait();
-        uint64_t most = 0;
         const double begun = now_us();
         if constexpr (requires { Peer::pin(peer.token); }) {
             auto *const token = peer.token; // as a local variable, in a register
@@ -236,18 +232,14 @@ void reclaim() {
             peer.pin();
             peer.defer(things[static_cast<size_t>(i)]);
             peer.unpin();
-            if (each || stalls) peer.each();
+            if (each) peer.each();
             if (!each && (i + 1) % 1024 == 0) peer.batch();
-            if (stalls && i % 1024 == 512) most = std::max(most, Peer::pending());
         }
         const double took = now_us() - begun;
-        uint64_t before = most_pending;
-        while (before < most && !most_pending.compare_exchange_weak(before, most)) {
-        }
         peer.finish();
         return took;
     });
-    printf("ns\t%.6g\npending\t%llu\n", ns, static_cast<unsigned long long>(most_pending.load()));
+    printf("ns\t%.6g\n", ns);
 }
 
 // A reader that has been pinned, protects one object, and is unpinned for the rest: what waits meanwhile.
