@@ -334,11 +334,12 @@ MUSTER_API muster_status muster_epoch_poll(muster_epoch_token *token, uint32_t m
                                            uint64_t *out_objects, uint32_t out_capacity, uint32_t *out_count,
                                            uint32_t *out_freed);
 
-/** Waits until every token that is pinned now was unpinned or pinned again (synchronize_rcu of liburcu).
+/** Waits until every token that is pinned now was unpinned or pinned again (synchronize_rcu of liburcu). Frees nothing.
  * @param[in]  token       Token of the caller, not pinned.
  * @param[in]  timeout_ns  Maximum wait; 0 tries once, -1: no limit.
  * @param[out] out         What was found last, or NULL.
- * @retval MUSTER_OK       Objects that were unlinked before the call are used by no token.
+ * @retval MUSTER_OK       Objects that were unlinked before the call are used by no token. Polls free those that this
+ *                         token has deferred.
  * @retval MUSTER_TIMEOUT  A token stayed pinned; @p out names it.
  * @retval MUSTER_E_ARG    No token.
  * @retval MUSTER_E_STALE  It is not registered.

@@ -139,6 +139,7 @@ Status Epoch::poll(EpochSlot &slot, Poll &poll) noexcept {
 // Readers do not notify when they unpin: that would cost them a fence. So a wait tries again, with growing pauses.
 Status Epoch::synchronize(EpochSlot &slot, Deadline &deadline, muster_epoch_attempt &out) noexcept {
     if (slot.epoch().load(std::memory_order_relaxed) != 0) return MUSTER_E_WOULD_DEADLOCK;
+    seal(slot);   // the next poll frees what this token has deferred
     full_fence(); // what the caller has unlinked comes before the epoch that is read here
     const uint64_t wanted = header_->epoch.load(std::memory_order_seq_cst) + 2;
     BackOff back_off(10'000, 1'000'000);

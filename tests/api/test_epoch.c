@@ -237,6 +237,11 @@ static void test_clear_frees_without_protection(void **state) {
     muster_epoch *epoch = make_epoch(0, 0, 0);
     muster_epoch_token *t = token_of(epoch);
     int objects[3] = {0};
+    assert_int_equal(muster_epoch_defer(t, count_free, NULL, &objects[0]), MUSTER_OK);
+    assert_int_equal(muster_epoch_synchronize(t, second, NULL), MUSTER_OK); // it is freed by the next poll, not before
+    assert_int_equal(objects[0], 0);
+    assert_int_equal(poll_all(t), 1);
+    objects[0] = 0;
     for (int i = 0; i < 3; i++) assert_int_equal(muster_epoch_defer(t, count_free, NULL, &objects[i]), MUSTER_OK);
     assert_int_equal(muster_epoch_retire(t, 77), MUSTER_OK);
     uint64_t freed = 0;

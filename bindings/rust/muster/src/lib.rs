@@ -24,8 +24,10 @@
 
 pub use muster_sys as sys;
 
+pub mod atomic;
 mod cluster;
 mod context;
+pub mod epoch;
 mod error;
 mod event;
 mod group;
