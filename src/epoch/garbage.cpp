@@ -119,7 +119,12 @@ Status Epoch::poll(EpochSlot &slot, Poll &poll) noexcept {
     if (tail - slot.sealed.load(std::memory_order_relaxed) >= batch_objects) seal(slot);
     refresh_ripe(slot);
     const bool has_ripe = slot.head.load(std::memory_order_relaxed) < slot.ripe_end;
-    if (!has_ripe && tail - slot.tried_tail >= batch_objects) {
+    // Objects that wait are freed by polls alone, also if no more are deferred: perhaps none can be, since all wait.
+    const bool waits = slot.pending() != 0 || header_->orphans.load(std::memory_order_relaxed) != 0 || can_die();
+    const bool is_idle = !has_ripe && waits && ++slot.idle_polls >= batch_objects;
+    if (!has_ripe && (tail - slot.tried_tail >= batch_objects || is_idle)) {
+        if (is_idle) seal(slot);
+        slot.idle_polls = 0;
         slot.tried_tail = tail;
         muster_epoch_attempt attempt;
         advance(attempt);

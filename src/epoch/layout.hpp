@@ -74,6 +74,7 @@ struct alignas(128) EpochSlot {
     std::atomic<uint64_t> seal_head, seal_tail;
     uint64_t ripe_end;   // cached: objects before are ripe. Recomputed by an adopter.
     uint64_t tried_tail; // where the tail was at the last attempt to advance
+    uint32_t idle_polls; // that found nothing ripe since then
     bool is_freeing;
     alignas(128) Seal seals[8];
 

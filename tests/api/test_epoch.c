@@ -126,6 +126,28 @@ static void test_defer_never_frees_and_poll_keeps_its_limits(void **state) {
     muster_epoch_release(epoch);
 }
 
+// A structure that cannot grow: all its objects wait, in few each of several tokens. Polls alone have to free them.
+static void test_polls_free_fewer_objects_than_a_batch(void **state) {
+    (void)state;
+    muster_epoch *epoch = make_epoch(0, 0, 0);
+    muster_epoch_token *tokens[3] = {token_of(epoch), token_of(epoch), token_of(epoch)};
+    static int objects[63];
+    memset(objects, 0, sizeof objects);
+    for (int i = 0; i < 63; i++)
+        assert_int_equal(muster_epoch_defer(tokens[i / 31], count_free, NULL, &objects[i]), MUSTER_OK);
+    assert_int_equal(muster_epoch_unregister(tokens[0]), MUSTER_OK); // the others poll for it
+    for (int i = 0; i < 1000; i++)
+        for (int t = 1; t < 3; t++) assert_true(muster_epoch_poll(tokens[t], 0, 0, NULL, 0, NULL, NULL) >= 0);
+    assert_int_equal(stats_of(epoch).pending, 0);
+    for (int i = 0; i < 63; i++) assert_int_equal(objects[i], 1);
+    const uint64_t now = stats_of(epoch).epoch;
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(muster_epoch_poll(tokens[1], 0, 0, NULL, 0, NULL, NULL), MUSTER_OK);
+    assert_int_equal(stats_of(epoch).epoch, now); // nothing waits, so nothing is tried
+    for (int t = 1; t < 3; t++) assert_int_equal(muster_epoch_unregister(tokens[t]), MUSTER_OK);
+    muster_epoch_release(epoch);
+}
+
 static void test_retired_objects_are_handed_back(void **state) {
     (void)state;
     muster_epoch *epoch = make_epoch(0, 0, 0);
@@ -369,6 +391,7 @@ int main(void) {
         cmocka_unit_test(test_pins_nest_and_repin_lets_the_epoch_advance),
         cmocka_unit_test(test_an_event_loop_is_quiescent_per_turn_and_offline_while_it_waits),
         cmocka_unit_test(test_defer_never_frees_and_poll_keeps_its_limits),
+        cmocka_unit_test(test_polls_free_fewer_objects_than_a_batch),
         cmocka_unit_test(test_retired_objects_are_handed_back),
         cmocka_unit_test(test_a_protected_object_stays_while_the_others_are_freed),
         cmocka_unit_test(test_a_queue_is_notified_of_a_token_that_blocks),
