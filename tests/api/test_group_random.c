@@ -2,6 +2,7 @@
 // Random sequences of collective operations, each compared with what one process computes alone, over shared memory and
 // over streams. MUSTER_SEED repeats one. ctest: quick timeout=120
 #include "group_run.h"
+#include "random_run.h"
 
 // ---- a random driver: all members make the same operations from one seed, and know all inputs
 // ------------------------
@@ -10,13 +11,6 @@ typedef struct driver {
     uint64_t state;
     int operations;
 } driver;
-
-static uint64_t next_random(uint64_t *state) { // splitmix64
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
 
 // Element `i` of the input of a rank in an operation: small, so that sums of each type are exact.
 static int64_t element(uint64_t operation, uint32_t rank, uint64_t i) {

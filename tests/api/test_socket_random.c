@@ -5,6 +5,7 @@
 // Each message has a number. It is received at most once, by the socket that it was sent to, complete, in the order of
 // its sender; or it comes back, once. After the last restart nothing may be lost. A sequence that fails is made again
 // without parts of it as long as it fails, and then printed. ctest: quick timeout=240
+#include "random_run.h"
 #include "relay.h"
 #include "socket_run.h"
 
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { routers = 2, dealers = 3, nodes = routers + dealers, max_steps = 3000, max_messages = 3 * max_steps };
+enum { routers = 2, dealers = 3, nodes = routers + dealers, max_messages = 3 * max_steps };
 enum { first_address = 1000, last_phase = 60 };
 enum operation { SEND, RECEIVE, RESTART, CLOSE, CANCEL, RETURNED, EVENTS, operations };
 
@@ -48,13 +49,6 @@ static step steps[max_steps];
 static int current = -1;
 static relay served;
 static bool one_context, is_quiet; // quiet: nothing restarts any more, and all know it
-
-static uint64_t next_random(uint64_t *state) { // splitmix64
-    uint64_t z = (*state += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
 
 static void wrong(const char *what, uint64_t one, uint64_t two) {
     fprintf(stderr, "step %d: %s (%llu, %llu)\n", current, what, (unsigned long long)one, (unsigned long long)two);
@@ -320,69 +314,30 @@ static void run(int count, const bool *left_out) {
     }
 }
 
-// In a process of its own. True: it went well.
-static bool works(int count, const bool *left_out, bool is_quiet) {
-    if (getenv("MUSTER_IN_PROCESS")) { // a rank of MPI cannot fork
-        run(count, left_out);
-        return true;
-    }
-    fflush(NULL);
-    const pid_t child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (is_quiet && freopen("/dev/null", "w", stderr) == NULL) _exit(2);
-        alarm(100); // a sequence that hangs has failed
-        run(count, left_out);
-        _exit(0);
-    }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
-    }
-    if (!is_quiet && WIFSIGNALED(status)) fprintf(stderr, "ended by signal %d\n", WTERMSIG(status));
-    return status == 0;
+static void make_step(uint64_t *state, int i) {
+    const uint64_t kind = next_random(state) % 100;
+    steps[i] = (step){.operation = kind < 45   ? SEND
+                                   : kind < 80 ? RECEIVE
+                                   : kind < 84 ? RESTART
+                                   : kind < 87 ? CLOSE
+                                   : kind < 90 ? CANCEL
+                                   : kind < 95 ? RETURNED
+                                               : EVENTS,
+                      .node = (uint32_t)(next_random(state) % 1000),
+                      .other = (uint32_t)(next_random(state) % 1000),
+                      .count = (uint32_t)(next_random(state) % 1000)};
 }
 
-static bool drive(uint64_t seed, int count) {
-    static bool left_out[max_steps];
-    uint64_t state = seed;
-    for (int i = 0; i < count; i++) {
-        const uint64_t kind = next_random(&state) % 100;
-        steps[i] = (step){.operation = kind < 45   ? SEND
-                                       : kind < 80 ? RECEIVE
-                                       : kind < 84 ? RESTART
-                                       : kind < 87 ? CLOSE
-                                       : kind < 90 ? CANCEL
-                                       : kind < 95 ? RETURNED
-                                                   : EVENTS,
-                          .node = (uint32_t)(next_random(&state) % 1000),
-                          .other = (uint32_t)(next_random(&state) % 1000),
-                          .count = (uint32_t)(next_random(&state) % 1000)};
-    }
-    memset(left_out, 0, sizeof left_out);
-    if (works(count, left_out, false)) return true;
-    if (getenv("MUSTER_NO_SHRINK")) return false;
-    fprintf(stderr, "seed %llu of %s fails; looking for fewer steps\n", (unsigned long long)seed, pattern);
-    for (int part = count / 2; part >= 1; part /= 2)
-        for (int at = 0; at < count; at += part) {
-            bool before[max_steps];
-            memcpy(before, left_out, sizeof before);
-            for (int i = at; i < at + part && i < count; i++) left_out[i] = true;
-            if (works(count, left_out, true)) memcpy(left_out, before, sizeof before);
-        }
+static void print_step(int i) {
     static const char *const names[] = {"send", "receive", "restart", "close", "cancel", "returned", "events"};
-    for (int i = 0; i < count; i++)
-        if (!left_out[i])
-            fprintf(stderr, "  %d: %s node %u other %u count %u\n", i, names[steps[i].operation], steps[i].node % nodes,
-                    steps[i].other, steps[i].count);
-    works(count, left_out, false);
-    return false;
+    fprintf(stderr, "  %d: %s node %u other %u count %u\n", i, names[steps[i].operation], steps[i].node % nodes,
+            steps[i].other, steps[i].count);
 }
 
 static void drive_all(const char *at, int sequences, int count) {
-    const char *const given = getenv("MUSTER_SEED");
     pattern = at;
-    for (int i = 0; i < (given ? 1 : sequences); i++)
-        if (!drive(given ? strtoull(given, NULL, 0) : 1 + (uint64_t)i, count)) fail_msg("see above");
+    const sequence all_of_them = {.name = at, .count = count, .make = make_step, .run = run, .print = print_step};
+    if (!run_sequences(&all_of_them, sequences)) fail_msg("see above");
 }
 static void test_inproc(void **state) {
     (void)state;
