@@ -140,6 +140,7 @@ MUSTER_API uint64_t muster_epoch_size(uint32_t max_tokens, uint32_t max_pending)
  * @bad_config
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The queue is closed.
+ * @retval MUSTER_E_FORKED      The queue belongs to the parent process.
  * @retval MUSTER_E_EXISTS      The shared memory has a manager already.
  * @retval MUSTER_E_SYSTEM      The descriptor cannot be mapped, or /proc cannot be read.
  * @threads{any} @blocks{no} @since 0.1 */
@@ -155,6 +156,7 @@ MUSTER_API muster_status muster_epoch_create(const muster_epoch_config *config, 
  * @bad_config
  * @retval MUSTER_E_NOMEM        Memory ran out.
  * @retval MUSTER_E_CLOSED       The queue is closed.
+ * @retval MUSTER_E_FORKED       The queue belongs to the parent process.
  * @retval MUSTER_E_NOT_FOUND    There is no manager at this place.
  * @retval MUSTER_E_PROTOCOL     The manager there is damaged, or of another version of this library.
  * @retval MUSTER_E_UNSUPPORTED  Its pins rely on membarrier(2), which this process may not use; or the creator is in

@@ -89,6 +89,7 @@ Result<Epoch::Settings> read_epoch_config(const muster_epoch_config *given, bool
     if (opens && (config.max_tokens != 0 || config.max_pending != 0 || config.flags != MUSTER_EPOCH_SHARED))
         return Error::make(MUSTER_E_ARG, "limits and flags are those of the creator of the manager");
     Queue *const queue = unwrap(config.queue);
+    if (queue != nullptr && queue->context().forked()) return Error::from_status(MUSTER_E_FORKED);
     if (queue != nullptr && queue->closed()) return Error::make(MUSTER_E_CLOSED, "the queue is closed");
     settings.fd = config.fd;
     settings.offset = config.offset;

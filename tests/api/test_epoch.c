@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
 
 // The schedule that frees an object in use with the published algorithm: the remover's token lags behind the global
 // epoch by one, so that its stamp is one too low.
@@ -141,8 +143,7 @@ static void test_polls_free_fewer_objects_than_a_batch(void **state) {
     assert_int_equal(stats_of(epoch).pending, 0);
     for (int i = 0; i < 63; i++) assert_int_equal(objects[i], 1);
     const uint64_t now = stats_of(epoch).epoch;
-    for (int i = 0; i < 1000; i++)
-        assert_int_equal(muster_epoch_poll(tokens[1], 0, 0, NULL, 0, NULL, NULL), MUSTER_OK);
+    for (int i = 0; i < 1000; i++) assert_int_equal(muster_epoch_poll(tokens[1], 0, 0, NULL, 0, NULL, NULL), MUSTER_OK);
     assert_int_equal(stats_of(epoch).epoch, now); // nothing waits, so nothing is tried
     for (int t = 1; t < 3; t++) assert_int_equal(muster_epoch_unregister(tokens[t]), MUSTER_OK);
     muster_epoch_release(epoch);
@@ -339,8 +340,15 @@ static void test_a_child_cannot_use_the_manager_of_its_parent(void **state) {
     (void)state;
     muster_epoch *epoch = make_epoch(0, 0, 0);
     muster_epoch_token *t = token_of(epoch);
+    muster_context *context;
+    muster_queue *queue;
+    assert_int_equal(muster_context_create(NULL, &context, NULL), MUSTER_OK);
+    assert_int_equal(muster_queue_create(context, NULL, &queue, NULL), MUSTER_OK);
     const pid_t child = fork();
     if (child == 0) {
+        const muster_epoch_config config = {.struct_size = sizeof config, .queue = queue};
+        muster_epoch *not_made;
+        if (muster_epoch_create(&config, &not_made, NULL) != MUSTER_E_FORKED) _exit(2);
         muster_epoch_token *other;
         const int refused = muster_epoch_pin(t) == MUSTER_E_FORKED && muster_epoch_unregister(t) == MUSTER_E_FORKED &&
                             muster_epoch_register(epoch, &other, NULL) == MUSTER_E_FORKED;
@@ -353,6 +361,45 @@ static void test_a_child_cannot_use_the_manager_of_its_parent(void **state) {
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(muster_epoch_unregister(t), MUSTER_OK);
+    muster_epoch_release(epoch);
+    muster_queue_release(queue);
+    muster_context_release(context);
+}
+
+// A reader that pins again and again lets the epoch advance once per turn: a wait has one limit, not one for each turn.
+static muster_epoch_token *repinned;
+static atomic_bool repin_ends;
+static void *repin_slowly(void *unused) {
+    while (!atomic_load(&repin_ends)) {
+        usleep(20000); // the time that is used of the limit, in each turn
+        muster_epoch_repin(repinned);
+    }
+    return unused;
+}
+static void test_a_barrier_has_one_limit(void **state) {
+    (void)state;
+    muster_epoch *epoch = make_epoch(0, 0, 0);
+    muster_epoch_token *const writer = token_of(epoch);
+    repinned = token_of(epoch);
+    static int object;
+    object = 0;
+    assert_int_equal(muster_epoch_pin(repinned), MUSTER_OK);
+    assert_int_equal(muster_epoch_protect(repinned, 0, (uintptr_t)&object), MUSTER_OK); // it is never freed
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, repin_slowly, NULL), 0);
+    assert_int_equal(muster_epoch_defer(writer, count_free, NULL, &object), MUSTER_OK);
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    assert_int_equal(muster_epoch_barrier(writer, 200 * ms), MUSTER_TIMEOUT);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    const int64_t took = (after.tv_sec - before.tv_sec) * second + after.tv_nsec - before.tv_nsec;
+    assert_true(took >= 200 * ms && took < 10 * second);
+    atomic_store(&repin_ends, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(muster_epoch_unregister(repinned), MUSTER_OK);
+    assert_int_equal(muster_epoch_barrier(writer, 20 * second), MUSTER_OK);
+    assert_int_equal(object, 1);
+    assert_int_equal(muster_epoch_unregister(writer), MUSTER_OK);
     muster_epoch_release(epoch);
 }
 
@@ -399,6 +446,7 @@ int main(void) {
         cmocka_unit_test(test_clear_frees_without_protection),
         cmocka_unit_test(test_wrong_use_is_an_error),
         cmocka_unit_test(test_a_child_cannot_use_the_manager_of_its_parent),
+        cmocka_unit_test(test_a_barrier_has_one_limit),
         cmocka_unit_test(test_a_thread_that_exits_with_a_pin_is_found_if_tokens_are_bound_to_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,16 @@
 #include "epoch_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
 #include <muster/inline/atomic.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 enum { node_count = 4096, workers = 2 };
@@ -272,10 +276,206 @@ static void test_a_token_of_another_process_and_a_damaged_manager_are_refused(vo
     muster_epoch_release(epoch);
 }
 
-int main(void) {
+static int fresh_memory(uint64_t bytes) {
+    const int fd = memfd_create("epoch_test_more", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    return fd;
+}
+static muster_epoch *make_in(int fd, uint32_t more_flags) {
+    const muster_epoch_config config = {
+        .struct_size = sizeof config, .flags = MUSTER_EPOCH_SHARED | more_flags, .max_tokens = 8, .fd = fd};
+    muster_epoch *made;
+    muster_error error;
+    if (muster_epoch_create(&config, &made, &error) != MUSTER_OK) fail_msg("%s", error.message);
+    return made;
+}
+static muster_epoch *open_in(int fd) {
+    const muster_epoch_config config = {.struct_size = sizeof config, .flags = MUSTER_EPOCH_SHARED, .fd = fd};
+    muster_epoch *made;
+    muster_error error;
+    if (muster_epoch_open(&config, &made, &error) != MUSTER_OK) fprintf(stderr, "%s\n", error.message), _exit(9);
+    return made;
+}
+
+// Lock-free: a process is stopped at any moment while it advances the epoch, defers and polls. The epoch advances all
+// the same in a bounded number of attempts (an elected thread is overtaken after 64), unless the process was pinned.
+static void test_a_process_that_is_stopped_stops_no_other(void **state) {
+    (void)state;
+    const int fd = fresh_memory(muster_epoch_size(8, 0));
+    muster_epoch *const epoch = make_in(fd, MUSTER_EPOCH_FENCED);
+    muster_epoch_token *const t = token_of(epoch);
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        muster_epoch *const own = open_in(fd);
+        muster_epoch_token *const mine = token_of(own);
+        for (uint64_t i = 1;; i++) {
+            uint64_t back[8];
+            uint32_t count;
+            muster_epoch_try_reclaim(mine, NULL);
+            muster_epoch_retire(mine, i);
+            muster_epoch_poll(mine, 0, 0, back, 8, &count, NULL);
+        }
+    }
+    while (stats_of(epoch).deferred < 1000) sched_yield();
+    int overtaken = 0;
+    for (int round = 0; round < 300; round++) {
+        const uint64_t wanted = stats_of(epoch).deferred + 1 + (uint64_t)round % 7;
+        while (stats_of(epoch).deferred < wanted) {
+        }
+        assert_int_equal(kill(child, SIGSTOP), 0);
+        int status;
+        assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+        assert_true(WIFSTOPPED(status));
+        for (int k = 0; k < 20; k++) {
+            const uint64_t before = stats_of(epoch).epoch;
+            int attempts = 0;
+            while (stats_of(epoch).epoch == before) {
+                muster_epoch_try_reclaim(t, NULL);
+                assert_true(++attempts <= 66);
+            }
+            overtaken += attempts > 1;
+        }
+        assert_int_equal(muster_epoch_retire(t, 1), MUSTER_OK);
+        uint64_t back;
+        uint32_t count = 0;
+        assert_int_equal(muster_epoch_synchronize(t, 0, NULL), MUSTER_OK);
+        assert_int_equal(muster_epoch_poll(t, 1, 0, &back, 1, &count, NULL), MUSTER_OK);
+        assert_int_equal(count, 1);
+        kill(child, SIGCONT);
+    }
+    printf("%d of 6,000 advances overtook a process that was stopped while it was elected\n", overtaken);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(muster_epoch_unregister(t), MUSTER_OK);
+    muster_epoch_release(epoch);
+    close(fd);
+}
+
+static int take_over(int fd) {
+    muster_epoch_token *const t = token_of(open_in(fd));
+    uint64_t back = 0;
+    uint32_t count = 0;
+    const int done = muster_epoch_synchronize(t, 20 * second, NULL) == MUSTER_OK &&
+                     muster_epoch_synchronize(t, 20 * second, NULL) == MUSTER_OK &&
+                     muster_epoch_poll(t, 1, 0, &back, 1, &count, NULL) == MUSTER_OK && count == 1 && back == 7;
+    return done ? 0 : 1;
+}
+
+// The token of a killed process, and then a process with the same number: the start time tells them apart.
+static void test_a_new_process_with_the_number_of_a_dead_one_is_not_mistaken_for_it(void **state) {
+    (void)state;
+    const int fd = fresh_memory(muster_epoch_size(8, 0));
+    muster_epoch *const epoch = make_in(fd, 0);
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    const pid_t first = fork();
+    if (first == 0) {
+        muster_epoch_token *const t = token_of(open_in(fd));
+        _exit(muster_epoch_pin(t) == MUSTER_OK && muster_epoch_retire(t, 7) == MUSTER_OK &&
+              write(ready[1], "r", 1) == 1 && pause() == 0);
+    }
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    kill(first, SIGKILL);
+    waitpid(first, NULL, 0);
+    struct clone_args how = {.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&first, .set_tid_size = 1};
+    usleep(20000); // start times are counted in hundredths of a second
+    const pid_t next = (pid_t)syscall(SYS_clone3, &how, sizeof how);
+    if (next == 0) { // it has the number of the owner itself
+        char text[16];
+        snprintf(text, sizeof text, "%d", fd);
+        fcntl(fd, F_SETFD, 0);
+        execl("/proc/self/exe", "test_api_epoch_shared", text, (char *)NULL); // the library has to begin anew
+        _exit(9);
+    }
+    if (next < 0) {
+        print_message("clone3() with a chosen number is refused: errno %d\n", errno);
+        muster_epoch_release(epoch);
+        close(fd);
+        skip();
+    }
+    assert_int_equal(next, first);
+    int status;
+    assert_int_equal(waitpid(next, &status, 0), next);
+    assert_int_equal(status, 0);
+    assert_int_equal(stats_of(epoch).deaths, 1);
+    muster_epoch_release(epoch);
+    close(ready[0]);
+    close(ready[1]);
+    close(fd);
+}
+
+static void *register_and_pin(void *epoch) {
+    muster_epoch_token *const t = token_of(epoch);
+    assert_int_equal(muster_epoch_pin(t), MUSTER_OK);
+    assert_int_equal(muster_epoch_retire(t, 5), MUSTER_OK);
+    return NULL;
+}
+
+// Two openings in one process; threads of one of them die, and the other one finds it.
+static void test_two_openings_in_one_process_with_tokens_that_are_bound_to_threads(void **state) {
+    (void)state;
+    const int fd = fresh_memory(muster_epoch_size(8, 0));
+    muster_epoch *const one = make_in(fd, MUSTER_EPOCH_THREAD_BOUND), *const other = open_in(fd);
+    muster_epoch_token *const t = token_of(other);
+    for (uint32_t round = 1; round <= 12; round++) { // more than there are tokens
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, register_and_pin, round % 2 ? one : other), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        uint64_t back = 0;
+        uint32_t count = 0;
+        assert_int_equal(muster_epoch_synchronize(t, 20 * second, NULL), MUSTER_OK);
+        assert_int_equal(muster_epoch_synchronize(t, 20 * second, NULL), MUSTER_OK);
+        assert_int_equal(muster_epoch_poll(t, 8, 0, &back, 1, &count, NULL), MUSTER_OK);
+        assert_int_equal(count, 1);
+        assert_int_equal(back, 5);
+        assert_int_equal(stats_of(one).deaths, round);
+    }
+    muster_epoch_release(one);
+    assert_int_equal(muster_epoch_synchronize(t, 20 * second, NULL), MUSTER_OK);
+    assert_int_equal(muster_epoch_unregister(t), MUSTER_OK);
+    muster_epoch_release(other);
+    close(fd);
+}
+
+static int mapped_ranges(void) {
+    FILE *const maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    char line[512];
+    int count = 0;
+    while (fgets(line, sizeof line, maps) != NULL) count += strstr(line, "epoch_test_more") != NULL;
+    fclose(maps);
+    return count;
+}
+
+static void test_a_failed_open_keeps_no_mapping(void **state) {
+    (void)state;
+    char bad[4096];
+    memset(bad, 0x31, sizeof bad);
+    const int fd = fresh_memory(muster_epoch_size(8, 0));
+    assert_int_equal(pwrite(fd, bad, sizeof bad, 0), sizeof bad);
+    const muster_epoch_config config = {.struct_size = sizeof config, .flags = MUSTER_EPOCH_SHARED, .fd = fd};
+    muster_epoch *epoch;
+    const int before = mapped_ranges();
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(muster_epoch_open(&config, &epoch, NULL), MUSTER_E_PROTOCOL);
+        assert_int_equal(muster_epoch_create(&config, &epoch, NULL), MUSTER_E_ARG); // too small for the defaults
+    }
+    assert_int_equal(mapped_ranges(), before);
+    close(fd);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) return take_over(atoi(argv[1]));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kill_9_of_processes_that_are_pinned_blocks_and_corrupts_nothing),
         cmocka_unit_test(test_a_token_of_another_process_and_a_damaged_manager_are_refused),
+        cmocka_unit_test(test_a_process_that_is_stopped_stops_no_other),
+        cmocka_unit_test(test_a_new_process_with_the_number_of_a_dead_one_is_not_mistaken_for_it),
+        cmocka_unit_test(test_two_openings_in_one_process_with_tokens_that_are_bound_to_threads),
+        cmocka_unit_test(test_a_failed_open_keeps_no_mapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
