@@ -317,8 +317,9 @@ MUSTER_API muster_status muster_epoch_try_reclaim(muster_epoch_token *token, mus
 MUSTER_API muster_status muster_epoch_advance(muster_epoch *epoch, muster_epoch_attempt *out);
 
 /** Frees objects whose time has come: those of the token, then those of tokens without owner. Cheap enough for each
- * operation: the epoch is advanced when 64 more objects wait, or 64 polls found none to free, and few objects are freed
- * per call. So everything is freed by enough polls, unless a token stays pinned.
+ * operation: the epoch is advanced when some more objects wait, or many polls found none to free, and few objects are
+ * freed per call. So everything is freed by enough polls, unless a token stays pinned; with a poll after each defer at
+ * most 64 objects of the token wait while no token stays pinned.
  * @param[in]  token         Token of the caller.
  * @param[in]  max_objects   Maximum number of objects; 0: 8.
  * @param[in]  max_ns        Maximum time in nanoseconds, checked between objects; 0: no limit.

@@ -52,7 +52,9 @@ void Epoch::place(uint64_t tokens) noexcept {
     char *const base = reinterpret_cast<char *>(header_);
     max_tokens_ = tokens;
     slots_ = reinterpret_cast<EpochSlot *>(base + epoch_page);
-    rings_ = reinterpret_cast<DeferredObject *>(base + epoch_slots_end(tokens));
+    table_entries_ = epoch_table_entries(capacity_);
+    numbers_ = reinterpret_cast<uint32_t *>(base + epoch_slots_end(tokens));
+    objects_ = reinterpret_cast<DeferredObject *>(base + epoch_bags_begin(tokens, capacity_));
 }
 
 void Epoch::enter() noexcept {
@@ -86,6 +88,7 @@ Result<Ref<Epoch>> Epoch::make(Settings settings) {
         made->header_ = nullptr; // not ours
         return Error::make(MUSTER_E_EXISTS, "the shared memory has a manager of epochs, or is not zero");
     }
+    made->capacity_ = made->capacity_wanted_;
     made->place(tokens);
     const Fence wanted = shared ? Fence::global_membarrier : Fence::private_membarrier;
 #if defined(MUSTER_TSAN)
@@ -94,7 +97,6 @@ Result<Ref<Epoch>> Epoch::make(Settings settings) {
     const bool per_pin = (made->flags_ & MUSTER_EPOCH_FENCED) != 0 || !register_fence(wanted);
 #endif
     made->fence_ = per_pin ? Fence::per_pin : wanted;
-    made->capacity_ = made->capacity_wanted_;
     header.max_tokens = static_cast<uint32_t>(tokens);
     header.capacity = static_cast<uint32_t>(made->capacity_);
     header.is_fenced = per_pin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Epoch-based reclamation: tokens, the global epoch, and the rings of deferred objects.
+// Epoch-based reclamation: tokens, the global epoch, and the deferred objects.
 #include "base/fork.hpp"
 #include "base/time.hpp"
 #include "epoch/fence.hpp"
@@ -65,9 +65,19 @@ class Epoch final : public Object, private Source {
     EpochSlot &slot(uint64_t index) noexcept { return slots_[index]; }
     uint32_t index_of(const EpochSlot &slot) const noexcept { return static_cast<uint32_t>(&slot - slots_); }
     uint32_t used_tokens() const noexcept { return header_->used_tokens.load(std::memory_order_acquire); }
-    DeferredObject &entry(EpochSlot &slot, uint64_t position) noexcept {
-        return rings_[uint64_t{index_of(slot)} * capacity_ + (position & (capacity_ - 1))];
+    uint32_t *bag_table(const EpochSlot &slot) noexcept {
+        return numbers_ + index_of(slot) * (table_entries_ + epoch_bags(capacity_));
     }
+    uint32_t &bag_of(const EpochSlot &slot, uint64_t position) noexcept {
+        return bag_table(slot)[position / bag_objects & (table_entries_ - 1)];
+    }
+    DeferredObject &entry(const EpochSlot &slot, uint64_t position) noexcept {
+        const uint64_t bag = index_of(slot) * epoch_bags(capacity_) + bag_of(slot, position);
+        return objects_[bag * bag_objects + position % bag_objects];
+    }
+    void take_bag(EpochSlot &slot, uint64_t tail) noexcept;
+    DeferredObject pop(EpochSlot &slot) noexcept;
+    void find_free_bags(EpochSlot &slot) noexcept;
     bool claim(EpochSlot &slot, uint64_t seen) noexcept;
     void become(EpochSlot &slot, uint32_t state) noexcept;
     void abandon(EpochSlot &slot) noexcept;
@@ -96,7 +106,9 @@ class Epoch final : public Object, private Source {
     EpochHome *home_ = nullptr;
     EpochHeader *header_ = nullptr;
     EpochSlot *slots_ = nullptr;
-    DeferredObject *rings_ = nullptr;
+    uint64_t table_entries_ = 0;
+    uint32_t *numbers_ = nullptr;
+    DeferredObject *objects_ = nullptr;
 };
 
 // Null if the handle was released.

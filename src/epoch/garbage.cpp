@@ -1,16 +1,48 @@
 // SPDX-License-Identifier: MIT
-// Deferred objects: the ring of a token, the stamps of its batches, and freeing.
+// Deferred objects: the queue of a token, the stamps of its batches, and freeing.
 #include "base/back_off.hpp"
 #include "epoch/epoch.hpp"
 
+#include <algorithm>
 #include <sched.h>
 
 namespace muster {
 
-// False: the ring is full.
+// The next 64 positions get the bag that became empty last. An owner that is killed meanwhile loses nothing: see
+// find_free_bags().
+void Epoch::take_bag(EpochSlot &slot, uint64_t tail) noexcept {
+    const uint32_t *const stack = bag_table(slot) + table_entries_;
+    const bool is_fresh = slot.free_bags == 0;
+    bag_of(slot, tail) = is_fresh ? slot.fresh_bags : stack[slot.free_bags - 1];
+    is_fresh ? slot.fresh_bags++ : slot.free_bags--;
+}
+
+DeferredObject Epoch::pop(EpochSlot &slot) noexcept {
+    const uint64_t head = slot.head.load(std::memory_order_relaxed);
+    const DeferredObject object = entry(slot, head);
+    // First: a process that is killed now loses the object, and does not free it twice.
+    slot.head.store(head + 1, std::memory_order_release);
+    if ((head + 1) % bag_objects == 0) bag_table(slot)[table_entries_ + slot.free_bags++] = bag_of(slot, head);
+    return object;
+}
+
+// After the owner was killed: every bag is free that has no position from head to tail.
+void Epoch::find_free_bags(EpochSlot &slot) noexcept {
+    uint32_t *const stack = bag_table(slot) + table_entries_;
+    const uint32_t fresh = slot.fresh_bags;
+    std::fill_n(stack, fresh, 0);
+    const uint64_t head = slot.head.load(std::memory_order_relaxed), tail = slot.tail.load(std::memory_order_relaxed);
+    for (uint64_t at = head / bag_objects * bag_objects; at < tail; at += bag_objects) stack[bag_of(slot, at)] = 1;
+    slot.free_bags = 0;
+    for (uint32_t bag = 0; bag < fresh; bag++)
+        if (stack[bag] == 0) stack[slot.free_bags++] = bag;
+}
+
+// False: as many objects wait as may.
 bool Epoch::push(EpochSlot &slot, const DeferredObject &what) noexcept {
     const uint64_t tail = slot.tail.load(std::memory_order_relaxed);
     if (tail - slot.head.load(std::memory_order_relaxed) >= capacity_) return false;
+    if (tail % bag_objects == 0) take_bag(slot, tail);
     entry(slot, tail) = what;
     slot.tail.store(tail + 1, std::memory_order_release); // a successor of a killed owner finds the object complete
     return true;
@@ -68,13 +100,11 @@ bool Epoch::is_protected(uint64_t object) noexcept {
     return false;
 }
 
-// Frees the first object of a ring, which is ripe. False: it has to be handed back, and there is no room.
+// Frees the first object of a token, which is ripe. False: it has to be handed back, and there is no room.
 bool Epoch::free_first(EpochSlot &slot, Poll &poll) noexcept {
-    const uint64_t head = slot.head.load(std::memory_order_relaxed);
-    const DeferredObject object = entry(slot, head);
-    if (object.free == nullptr && poll.count == poll.capacity) return false;
-    // First: a process that is killed now loses the object, and does not free it twice.
-    slot.head.store(head + 1, std::memory_order_release);
+    if (poll.count == poll.capacity && entry(slot, slot.head.load(std::memory_order_relaxed)).free == nullptr)
+        return false;
+    const DeferredObject object = pop(slot);
     if (is_protected(object.object)) {
         push(slot, object); // there is room for one
         return true;
@@ -121,7 +151,7 @@ Status Epoch::poll(EpochSlot &slot, Poll &poll) noexcept {
     const bool has_ripe = slot.head.load(std::memory_order_relaxed) < slot.ripe_end;
     // Objects that wait are freed by polls alone, also if no more are deferred: perhaps none can be, since all wait.
     const bool waits = slot.pending() != 0 || header_->orphans.load(std::memory_order_relaxed) != 0 || can_die();
-    const bool is_idle = !has_ripe && waits && ++slot.idle_polls >= batch_objects;
+    const bool is_idle = !has_ripe && waits && ++slot.idle_polls >= idle_polls_limit;
     if (!has_ripe && (tail - slot.tried_tail >= batch_objects || is_idle)) {
         if (is_idle) seal(slot);
         slot.idle_polls = 0;
@@ -186,9 +216,7 @@ uint64_t Epoch::free_all_functions(EpochSlot &slot) noexcept {
     uint64_t freed = 0;
     slot.is_freeing = true;
     for (uint64_t left = slot.pending(); left != 0; left--) {
-        const uint64_t head = slot.head.load(std::memory_order_relaxed);
-        const DeferredObject object = entry(slot, head);
-        slot.head.store(head + 1, std::memory_order_relaxed);
+        const DeferredObject object = pop(slot);
         if (object.free == nullptr) {
             push(slot, object);
             continue;

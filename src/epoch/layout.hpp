@@ -2,7 +2,11 @@
 #pragma once
 // The memory of a manager, the same in a process and in a shared segment:
 //
-//   page of this process | header (one page) | tokens, 512 bytes each | one ring of deferred objects per token
+//   page of this process | header (one page) | tokens, 512 bytes each | bags of deferred objects
+//
+// The deferred objects of a token are a queue in bags of 64. The bag that became empty last is filled next, so that a
+// token whose objects do not wait long stays in the cache, whatever its limit is. For each token: a table with the bag
+// of each 64 positions, and the stack of the bags that are free, both of 32-bit numbers; then all bags.
 //
 // The first page is never shared. The handle of a manager is its address, so a handle that was released can be
 // recognised: the page and the tokens stay mapped, as zeros.
@@ -17,8 +21,10 @@ namespace muster {
 class Epoch;
 
 inline constexpr size_t epoch_page = 4096;
-inline constexpr uint64_t epoch_magic = 0x31'68'63'6f'70'65'6d'6d; // "mmepoch1"
-inline constexpr uint32_t batch_objects = 64;                      // stamped together
+inline constexpr uint64_t epoch_magic = 0x32'68'63'6f'70'65'6d'6d; // "mmepoch2"
+inline constexpr uint32_t batch_objects = 21; // stamped together; three batches wait at most, with polls, and are < 64
+inline constexpr uint32_t idle_polls_limit = 64;
+inline constexpr uint32_t bag_objects = 64;
 inline constexpr uint32_t hazard_slots = 8;
 
 struct EpochHome {
@@ -57,7 +63,7 @@ struct DeferredObject {
 // Positions count objects since the manager was made. Only the owner (or the adopter) writes, except `blocked_...`,
 // which every thread that finds the token in its way may write: they only inform. Others read with relaxed order for
 // counters. The next owner reads what the last one wrote after the acquire of `state`; if that one was killed, every
-// sequence of stores below leaves a consistent ring at each step, so they are atomic and ordered by release.
+// sequence of stores below leaves a consistent queue at each step, so they are atomic and ordered by release.
 struct alignas(128) EpochSlot {
     muster_epoch_token token;
     alignas(128) std::atomic<uint64_t> hazards[hazard_slots];
@@ -73,6 +79,8 @@ struct alignas(128) EpochSlot {
     std::atomic<uint64_t> deferred, freed;
     std::atomic<uint64_t> seal_head, seal_tail;
     uint64_t ripe_end;   // cached: objects before are ripe. Recomputed by an adopter.
+    uint32_t free_bags;  // in the stack
+    uint32_t fresh_bags; // bags from this number on were never used
     uint64_t tried_tail; // where the tail was at the last attempt to advance
     uint32_t idle_polls; // that found nothing ripe since then
     bool is_freeing;
@@ -106,7 +114,7 @@ inline int32_t process_of(uint64_t state) noexcept {
 inline uint64_t epoch_capacity(uint32_t max_pending) noexcept {
     if (max_pending == 0) return 16384;
     if (max_pending > (1U << 26)) return 0;
-    uint64_t capacity = batch_objects;
+    uint64_t capacity = bag_objects;
     while (capacity < max_pending) capacity *= 2;
     return capacity;
 }
@@ -117,9 +125,20 @@ inline uint64_t epoch_tokens(uint32_t max_tokens) noexcept {
 inline uint64_t epoch_slots_end(uint64_t tokens) noexcept {
     return (epoch_page + tokens * sizeof(EpochSlot) + epoch_page - 1) / epoch_page * epoch_page;
 }
+inline uint64_t epoch_table_entries(uint64_t capacity) noexcept {
+    return 2 * capacity / bag_objects; // a power of two, more than the bags that are in use
+}
+inline uint64_t epoch_bags(uint64_t capacity) noexcept {
+    return capacity / bag_objects + 1; // the first and the last one need not be full
+}
+inline uint64_t epoch_bags_begin(uint64_t tokens, uint64_t capacity) noexcept {
+    const uint64_t numbers = tokens * (epoch_table_entries(capacity) + epoch_bags(capacity));
+    return epoch_slots_end(tokens) + (numbers * sizeof(uint32_t) + epoch_page - 1) / epoch_page * epoch_page;
+}
 inline uint64_t epoch_bytes(uint64_t tokens, uint64_t capacity) noexcept {
-    return epoch_slots_end(tokens) +
-           (tokens * capacity * sizeof(DeferredObject) + epoch_page - 1) / epoch_page * epoch_page;
+    const uint64_t objects = tokens * epoch_bags(capacity) * bag_objects;
+    return epoch_bags_begin(tokens, capacity) +
+           (objects * sizeof(DeferredObject) + epoch_page - 1) / epoch_page * epoch_page;
 }
 
 } // namespace muster

@@ -15,7 +15,7 @@ constexpr int64_t look_for_dead_ns = 10'000'000;    // one token that does not
 
 } // namespace
 
-// Makes this process the owner of a token in state `seen`; it is ADOPTED then. acquire: the rings as the last owner
+// Makes this process the owner of a token in state `seen`; it is ADOPTED then. acquire: the objects as the last owner
 // left them.
 bool Epoch::claim(EpochSlot &slot, uint64_t seen) noexcept {
     const uint64_t generation = (generation_of(seen) + 1) & 0xffffff;
@@ -80,7 +80,7 @@ void Epoch::abandon(EpochSlot &slot) noexcept {
     become(slot, has_objects ? MUSTER_EPOCH_TOKEN_ORPHANED : MUSTER_EPOCH_TOKEN_FREE);
 }
 
-// A function of an object that this token frees must not: the ring is in use.
+// A function of an object that this token frees must not: its objects are in use.
 Status Epoch::unregister_token(EpochSlot &slot) noexcept {
     if (slot.is_freeing) return MUSTER_E_WOULD_DEADLOCK;
     seal(slot);
@@ -103,6 +103,7 @@ bool Epoch::take_from_dead(EpochSlot &slot) noexcept {
     // The owner may have died between any two stores: all its objects are stamped again, which is later and safe.
     slot.is_freeing = false;
     slot.ripe_end = 0;
+    find_free_bags(slot);
     slot.seal_head.store(slot.seal_tail.load(std::memory_order_relaxed), std::memory_order_relaxed);
     slot.sealed.store(slot.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
     seal(slot);

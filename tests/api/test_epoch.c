@@ -118,7 +118,7 @@ static void test_defer_never_frees_and_poll_keeps_its_limits(void **state) {
         const uint64_t pending = stats_of(epoch).pending;
         if (pending > most) most = pending;
     }
-    assert_true(most <= 3 * 64);
+    assert_true(most <= 64);
     assert_int_equal(muster_epoch_barrier(t, second), MUSTER_OK);
     const muster_epoch_stats stats = stats_of(epoch);
     assert_int_equal(stats.deferred, 100256);

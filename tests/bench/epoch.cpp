@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Reclamation by epochs, and atomic cells: time per operation of a thread.
+// Reclamation by epochs: nanoseconds per operation of a thread.
 //   --over X --what W --threads N --scale PERCENT
-// Reclamation: none, muster, muster-call (pins by the C call), muster-fenced, ck, urcu-memb, urcu-qsbr. W: pin (pin and
-// unpin), batch (defer, and reclaim after every 1024), each (defer, and reclaim after each), stalled (defer and poll,
-// while another token protects an object: objects that wait).
-//
-// Cells: std-atomic, word-call, aba, aba-call, libatomic. W: mix (25 % each of read, write, compare-and-exchange,
-// exchange).
-#include "bench.h"
+// X: none, muster, muster-call (pins by the C call), muster-fenced, ck, urcu-memb, urcu-qsbr, cds-gpb (buffered RCU of
+// libcds). W, of which the first four are workloads of the paper on the Chapel modules: pin (pin and unpin), batch (defer,
+// and reclaim after every 1024), each (defer, and reclaim after each), end (defer, and reclaim at the end only), tail
+// (as each: 99.9th percentile and mean of an operation, and how many objects wait), stalled (defer and poll, while another
+// token protects an object: objects that wait).
+#include "threads.hpp"
 
 #include <muster/epoch.h>
-#include <muster/inline/atomic.h>
 #include <muster/inline/epoch.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <string>
-#include <thread>
-#include <vector>
 
 #ifdef BENCH_CK
 extern "C" { // its headers have no guards for C++
 #include <ck_epoch.h>
 }
+#endif
+#ifdef BENCH_CDS
+#include <cds/init.h>
+#include <cds/urcu/general_buffered.h>
 #endif
 #ifdef BENCH_URCU
 #define URCU_NO_COMPAT_IDENTIFIERS
@@ -34,11 +29,7 @@ extern "C" { // its headers have no guards for C++
 
 namespace {
 
-struct Setting {
-    std::string over = "muster", what = "pin";
-    int threads = 1;
-    long scale = 100;
-} setting;
+thread_local long waiting; // objects that this thread has deferred, less those that it has freed
 
 struct alignas(64) Thing { // of 64 bytes; peers that link their objects use `link`
     union {
@@ -80,7 +71,10 @@ struct Muster {
     }
     void pin() { pin(token); }
     void unpin() { unpin(token); }
-    static void release(void *, void *thing) { free(thing); }
+    static void release(void *, void *thing) {
+        waiting--;
+        free(thing);
+    }
     void defer(Thing *thing) { muster_epoch_defer(token, release, nullptr, thing); }
     void each() { muster_epoch_poll(token, 0, 0, nullptr, 0, nullptr, nullptr); }
     void batch() {
@@ -99,7 +93,10 @@ struct None {
     static void start() {}
     void pin() {}
     void unpin() {}
-    void defer(Thing *thing) { free(thing); }
+    void defer(Thing *thing) {
+        waiting--;
+        free(thing);
+    }
     void each() {}
     void batch() {}
     void finish() {}
@@ -115,7 +112,10 @@ struct Ck {
     }
     void pin() { ck_epoch_begin(record, nullptr); }
     void unpin() { ck_epoch_end(record, nullptr); }
-    static void release(ck_epoch_entry_t *entry) { free(entry); }
+    static void release(ck_epoch_entry_t *entry) {
+        waiting--;
+        free(entry);
+    }
     void defer(Thing *thing) { ck_epoch_call(record, &thing->link.ck, release); }
     void each() { ck_epoch_poll(record); }
     void batch() { ck_epoch_poll(record); }
@@ -167,6 +167,7 @@ struct Urcu {
             urcu_memb_synchronize_rcu();
         for (Thing *next; first != nullptr; first = next) {
             next = first->link.next;
+            waiting--;
             free(first);
         }
     }
@@ -174,32 +175,76 @@ struct Urcu {
 };
 #endif
 
-void take(int i) {
-    take_core(CORES_TWO, i % 2);
-}
+#ifdef BENCH_CDS
+struct Cds {
+    using Rcu = cds::urcu::gc<cds::urcu::general_buffered<>>;
+    static void start() {
+        cds::Initialize();
+        static Rcu rcu(4096); // capacity of its buffer, which it frees when it is full
+    }
+    Cds() { cds::threading::Manager::attachThread(); }
+    ~Cds() { cds::threading::Manager::detachThread(); }
+    void pin() { Rcu::access_lock(); }
+    void unpin() { Rcu::access_unlock(); }
+    static void release(void *thing) {
+        waiting--;
+        free(thing);
+    }
+    void defer(Thing *thing) { Rcu::retire_ptr(thing, release); }
+    void each() { Rcu::synchronize(); }
+    void batch() { Rcu::synchronize(); }
+    void finish() { Rcu::synchronize(); }
+};
+#endif
 
-// Nanoseconds per operation of the slowest thread.
-template <class Body>
-double run_threads(long count, Body &&body) {
-    std::atomic<int> ready{0};
-    std::vector<double> took(static_cast<size_t>(setting.threads));
-    std::vector<std::thread> threads;
-    for (int i = 0; i < setting.threads; i++)
-        threads.emplace_back([&, i] {
-            take(i);
-            took[static_cast<size_t>(i)] = body(i, [&] {
-                ready++;
-                while (ready != setting.threads) sched_yield();
-            });
-        });
-    for (auto &thread : threads) thread.join();
-    return *std::max_element(took.begin(), took.end()) * 1e3 / static_cast<double>(count);
+// Each operation by itself. A clock has about 20 ns.
+template <class Peer>
+void tail() {
+    Peer::start();
+    const long count = 200'000 * setting.scale / 100;
+    std::vector<std::vector<float>> took(static_cast<size_t>(setting.threads));
+    std::vector<long> most(took.size());
+    std::vector<double> sum(took.size());
+    run_threads(count, [&](int thread, auto &&wait) {
+        Peer peer;
+        auto &mine = took[static_cast<size_t>(thread)];
+        long peak = 0;
+        double all = 0;
+        mine.reserve(static_cast<size_t>(count));
+        wait();
+        for (long i = 0; i < count; i++) {
+            auto *const thing = static_cast<Thing *>(aligned_alloc(64, sizeof(Thing)));
+            const double begun = now_us();
+            peer.pin();
+            waiting++;
+            peer.defer(thing);
+            peer.unpin();
+            peer.each();
+            mine.push_back(static_cast<float>((now_us() - begun) * 1e3));
+            peak = std::max(peak, waiting);
+            all += static_cast<double>(waiting);
+        }
+        most[static_cast<size_t>(thread)] = peak;
+        sum[static_cast<size_t>(thread)] = all;
+        peer.finish();
+        return 0.0;
+    });
+    std::vector<float> every;
+    for (auto &of_one : took) every.insert(every.end(), of_one.begin(), of_one.end());
+    const auto at = every.begin() + static_cast<std::ptrdiff_t>(every.size() * 999 / 1000);
+    std::nth_element(every.begin(), at, every.end());
+    double mean = 0, waits = 0;
+    for (const float ns : every) mean += ns / static_cast<double>(every.size());
+    for (const double s : sum) waits += s / static_cast<double>(every.size());
+    printf("p999_ns\t%.6g\nns\t%.6g\npeak\t%ld\nmean_waiting\t%.6g\n", static_cast<double>(*at), mean,
+           *std::max_element(most.begin(), most.end()), waits);
 }
 
 template <class Peer>
 void reclaim() {
+    if (setting.what == "tail") return tail<Peer>();
     Peer::start();
-    const bool pins = setting.what == "pin", each = setting.what == "each";
+    const bool pins = setting.what == "pin", each = setting.what == "each", end = setting.what == "end";
     const long count = (pins   ? 20'000'000
                         : each ? 100'000
                                : 400'000) *
@@ -233,8 +278,9 @@ void reclaim() {
             peer.defer(things[static_cast<size_t>(i)]);
             peer.unpin();
             if (each) peer.each();
-            if (!each && (i + 1) % 1024 == 0) peer.batch();
+            if (!each && !end && (i + 1) % 1024 == 0) peer.batch();
         }
+        if (end) peer.finish();
         const double took = now_us() - begun;
         peer.finish();
         return took;
@@ -267,108 +313,11 @@ void stalled() {
            static_cast<unsigned long long>(most));
 }
 
-// The cells: each operation of the mix once per turn.
-struct Word {
-    static inline std::atomic<uint64_t> cell;
-    static void turn(uint64_t i) {
-        uint64_t expected = cell.load();
-        cell.store(i);
-        cell.compare_exchange_strong(expected, i + 1);
-        cell.exchange(i);
-    }
-};
-struct WordByCall {
-    alignas(64) static inline uint64_t cell;
-    static void turn(uint64_t i) {
-        uint64_t seen, before;
-        muster_atomic_read64(&cell, MUSTER_ATOMIC_SEQ_CST, &seen);
-        muster_atomic_write64(&cell, i, MUSTER_ATOMIC_SEQ_CST);
-        muster_atomic_compare_exchange64(&cell, &seen, i + 1, MUSTER_ATOMIC_SEQ_CST);
-        muster_atomic_exchange64(&cell, i, MUSTER_ATOMIC_SEQ_CST, &before);
-    }
-};
-struct Aba {
-    static inline muster_aba_cell cell;
-    static void turn(uint64_t i) {
-        muster_aba seen = muster_aba_read_inline(&cell.now);
-        muster_aba_exchange_inline(&cell.now, i);
-        muster_aba_compare_exchange_inline(&cell.now, &seen, i + 1);
-        muster_aba_exchange_inline(&cell.now, i);
-    }
-};
-struct AbaByCall {
-    static inline muster_aba_cell cell;
-    static void turn(uint64_t i) {
-        muster_aba seen;
-        muster_aba_read(&cell.now, &seen);
-        muster_aba_write(&cell.now, i);
-        muster_aba_compare_exchange(&cell.now, &seen, i + 1);
-        muster_aba_exchange(&cell.now, i, nullptr);
-    }
-};
-#ifdef BENCH_LIBATOMIC
-struct Libatomic {
-    struct alignas(16) Pair {
-        uint64_t value, count;
-    };
-    static inline std::atomic<Pair> cell;
-    static void turn(uint64_t i) {
-        Pair seen = cell.load();
-        Pair before = seen;
-        while (!cell.compare_exchange_strong(before, Pair{i, before.count + 1})) {
-        }
-        cell.compare_exchange_strong(seen, Pair{i + 1, seen.count + 1});
-        while (!cell.compare_exchange_strong(before, Pair{i, before.count + 1})) {
-        }
-    }
-};
-#endif
-
-template <class Cell>
-void mix() {
-    const long turns = 2'000'000 * setting.scale / 100;
-    printf("ns\t%.6g\n", run_threads(4 * turns, [&](int, auto &&wait) {
-               wait();
-               const double begun = now_us();
-               for (long i = 0; i < turns; i++) Cell::turn(static_cast<uint64_t>(i));
-               return now_us() - begun;
-           }));
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string key = argv[i];
-        if (key == "--over")
-            setting.over = argv[i + 1];
-        else if (key == "--what")
-            setting.what = argv[i + 1];
-        else if (key == "--threads")
-            setting.threads = std::atoi(argv[i + 1]);
-        else if (key == "--scale")
-            setting.scale = std::atol(argv[i + 1]);
-        else
-            die("unknown option", argv[i]);
-    }
+    read_setting(argc, argv);
     const std::string &over = setting.over;
-    if (setting.what == "mix") {
-        if (over == "std-atomic")
-            mix<Word>();
-        else if (over == "word-call")
-            mix<WordByCall>();
-        else if (over == "aba")
-            mix<Aba>();
-        else if (over == "aba-call")
-            mix<AbaByCall>();
-#ifdef BENCH_LIBATOMIC
-        else if (over == "libatomic")
-            mix<Libatomic>();
-#endif
-        else
-            die("--over", "unknown");
-        return 0;
-    }
     if (setting.what == "stalled")
         stalled();
     else if (over == "muster")
@@ -388,6 +337,10 @@ int main(int argc, char **argv) {
         reclaim<Urcu<false>>();
     else if (over == "urcu-qsbr")
         reclaim<Urcu<true>>();
+#endif
+#ifdef BENCH_CDS
+    else if (over == "cds-gpb")
+        reclaim<Cds>();
 #endif
     else
         die("--over", "unknown, or not built");
