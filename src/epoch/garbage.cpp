@@ -157,9 +157,13 @@ Status Epoch::poll(EpochSlot &slot, Poll &poll) noexcept {
         slot.idle_polls = 0;
         slot.tried_tail = tail;
         muster_epoch_attempt attempt;
-        advance(attempt);
-        if (attempt.outcome == MUSTER_EPOCH_HELD && queue_ && slot.pending() > capacity_ / 2)
-            queue_->raise(*this, MUSTER_EPOCH_BLOCKED);
+        attempt.epoch = header_->epoch.load(std::memory_order_relaxed);
+        if (attempt.epoch == slot.tried_epoch) { // no other thread has advanced it since
+            advance(attempt);
+            if (attempt.outcome == MUSTER_EPOCH_HELD && queue_ && slot.pending() > capacity_ / 2)
+                queue_->raise(*this, MUSTER_EPOCH_BLOCKED);
+        }
+        slot.tried_epoch = attempt.epoch;
         refresh_ripe(slot);
     }
     bool done = free_ripe(slot, poll);

@@ -81,7 +81,8 @@ struct alignas(128) EpochSlot {
     uint64_t ripe_end;   // cached: objects before are ripe. Recomputed by an adopter.
     uint32_t free_bags;  // in the stack
     uint32_t fresh_bags; // bags from this number on were never used
-    uint64_t tried_tail; // where the tail was at the last attempt to advance
+    uint64_t tried_tail; // where the tail was at the last attempt to advance, and the epoch after it
+    uint64_t tried_epoch;
     uint32_t idle_polls; // that found nothing ripe since then
     bool is_freeing;
     alignas(128) Seal seals[8];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Atomic cells: nanoseconds per operation of a thread, or of a process.
 //   --over X --what W --threads N --scale PERCENT
-// X: std-atomic, word-call, aba, aba-call, libatomic. W: mix (25 % each of read, write, compare-and-exchange and exchange:
-// the first workload of the paper on the Chapel modules); remote (compare-and-exchange on a cell in shared memory while
-// the process that has made it sleeps); contended (the same by two processes at once).
+// X: std-atomic, word-call, aba, aba-call, libatomic. W: mix (25 % each of read, write, compare-and-exchange and
+// exchange: the first workload of the paper on the Chapel modules); remote (compare-and-exchange on a cell in shared
+// memory while the process that has made it sleeps); contended (the same by two processes at once).
 #include "threads.hpp"
 
 #include <muster/inline/atomic.h>
@@ -54,9 +54,7 @@ struct AbaByCall {
         muster_aba_compare_exchange(&cell.now, &seen, i + 1);
         muster_aba_exchange(&cell.now, i, nullptr);
     }
-    bool change(muster_aba &seen, uint64_t i) {
-        return muster_aba_compare_exchange(&cell.now, &seen, i) == MUSTER_OK;
-    }
+    bool change(muster_aba &seen, uint64_t i) { return muster_aba_compare_exchange(&cell.now, &seen, i) == MUSTER_OK; }
 };
 #ifdef BENCH_LIBATOMIC
 struct Libatomic {

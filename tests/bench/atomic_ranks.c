@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Compare-and-exchange by rank 0 on a word of rank 1 of the same host: nanoseconds per operation.
- * Built twice: with OpenSHMEM (oshcc -DBENCH_SHMEM; oshrun -n 2), and with MPI's one-sided operations (mpirun -n 2, whose
+ * Built twice: with OpenSHMEM (oshcc -DBENCH_SHMEM; oshrun -n 2), and with MPI's one-sided operations (mpirun -n 2,
+ * whose
  * --mca osc selects a component; its default one crashes in this operation in Open MPI 4.1.4). */
 #include "bench.h"
 

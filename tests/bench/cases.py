@@ -176,37 +176,65 @@ def collective():
 
 
 def epoch():
-    """Reclamation: nanoseconds per operation of a thread."""
+    """Reclamation: nanoseconds per operation of a thread. The first four are workloads of the paper on the Chapel modules."""
+    def words(what, threads):
+        return ["--what", what, "--threads", str(threads)]
+
     def row(what, threads, name, muster="muster"):
-        words = ["--what", what, "--threads", str(threads)]
-        peers = [(peer, ["epoch", "--over", over, *words]) for peer, over in
+        peers = [(peer, ["epoch", "--over", over, *words(what, threads)]) for peer, over in
                  (("Concurrency Kit", "ck"), ("liburcu memb", "urcu-memb"), ("liburcu qsbr", "urcu-qsbr"))]
-        peers += [("crossbeam", ["epoch_rust", *words])]
+        if what != "end": # the buffer of libcds has a limit; crossbeam frees in steps of its own
+            peers.append(("libcds buffered RCU", ["epoch", "--over", "cds-gpb", *words(what, threads)]))
+            peers.append(("crossbeam", ["epoch_rust", *words(what, threads)]))
         return Case("epoch", f"{name}, {threads} thread{'s' * (threads > 1)}", "time", "ns", "low", "ns",
-                    ["epoch", "--over", muster, *words], peers)
+                    ["epoch", "--over", muster, *words(what, threads)], peers)
+
+    def tail(threads, allocator, metric, unit, value):
+        def over(which):
+            return ["env", f"LD_PRELOAD={allocator}", "epoch", "--over", which, *words("tail", threads)]
+        of = allocator.partition(".")[0].replace("lib", "") or "glibc"
+        return Case("epoch", f"defer and reclaim each, fenced, {of}, {threads} threads", metric, unit, "low", value,
+                    over("muster-fenced"), [("Concurrency Kit", over("ck"))])
 
     for threads in (1, 2):
         yield row("pin", threads, "pin and unpin")
         yield row("pin", threads, "pin and unpin by the C call", "muster-call")
         yield row("pin", threads, "pin and unpin, fenced", "muster-fenced")
-        yield row("batch", threads, "defer, reclaim after 1024")
-        yield row("batch", threads, "defer, reclaim after 1024, fenced", "muster-fenced")
-        yield row("each", threads, "defer, reclaim after each")
-        yield row("each", threads, "defer, reclaim after each, fenced", "muster-fenced")
+        for what, name in (("batch", "after 1024"), ("each", "after each"), ("end", "at the end")):
+            yield row(what, threads, f"defer, reclaim {name}")
+            yield row(what, threads, f"defer, reclaim {name}, fenced", "muster-fenced")
+    for allocator in ("", "libjemalloc.so.2", "libmimalloc.so.2.0"):
+        yield tail(2, allocator, "mean", "ns", "ns")
+        yield tail(2, allocator, "99.9 %", "ns", "p999_ns")
+        yield tail(2, allocator, "objects that wait, peak", "", "peak")
+        yield tail(2, allocator, "objects that wait, mean", "", "mean_waiting")
     yield Case("epoch", "a reader protects one object and stays", "objects that wait", "", "low", "pending",
                ["epoch", "--over", "muster", "--what", "stalled"], [])
 
 
 def atomic():
-    """25 % each of read, write, compare-and-exchange and exchange on one cell."""
+    """25 % each of read, write, compare-and-exchange and exchange on one cell (a workload of the paper on the Chapel
+    modules); compare-and-exchange between two processes of a host."""
+    def cell(over, words):
+        return ["atomic", "--over", over, *words]
+
     for threads in (1, 2):
         words = ["--what", "mix", "--threads", str(threads)]
         name = f"{threads} thread{'s' * (threads > 1)}"
-        yield Case("atomic", f"word by the C call, {name}", "time", "ns", "low", "ns",
-                   ["epoch", "--over", "word-call", *words], [("std::atomic", ["epoch", "--over", "std-atomic", *words])])
+        yield Case("atomic", f"word by the C call, {name}", "time", "ns", "low", "ns", cell("word-call", words),
+                   [("std::atomic", cell("std-atomic", words)), ("Rust atomics", ["epoch_rust", *words])])
         for how, over in (("inline", "aba"), ("by the C call", "aba-call")):
-            yield Case("atomic", f"ABA cell {how}, {name}", "time", "ns", "low", "ns",
-                       ["epoch", "--over", over, *words], [("libatomic", ["epoch", "--over", "libatomic", *words])])
+            yield Case("atomic", f"ABA cell {how}, {name}", "time", "ns", "low", "ns", cell(over, words),
+                       [("libatomic", cell("libatomic", words))])
+    ranks = [("OpenSHMEM", ["oshrun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "atomic_shmem"])]
+    ranks += [(f"MPI osc/{osc}", ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", "--mca",
+                                  "osc", osc, "atomic_mpi"]) for osc in ("sm", "ucx")]
+    for how, over, bare in (("word by the C call", "word-call", "std-atomic"), ("ABA cell inline", "aba", "libatomic")):
+        bare_name = "std::atomic" if bare == "std-atomic" else bare
+        yield Case("atomic", f"exchange by another process, {how}", "time", "ns", "low", "ns",
+                   cell(over, ["--what", "remote"]), [(bare_name, cell(bare, ["--what", "remote"])), *ranks])
+        yield Case("atomic", f"exchange by two processes at once, {how}", "time", "ns", "low", "ns",
+                   cell(over, ["--what", "contended"]), [(bare_name, cell(bare, ["--what", "contended"]))])
 
 
 def star():

@@ -2,10 +2,10 @@
 // Reclamation by epochs: nanoseconds per operation of a thread.
 //   --over X --what W --threads N --scale PERCENT
 // X: none, muster, muster-call (pins by the C call), muster-fenced, ck, urcu-memb, urcu-qsbr, cds-gpb (buffered RCU of
-// libcds). W, of which the first four are workloads of the paper on the Chapel modules: pin (pin and unpin), batch (defer,
-// and reclaim after every 1024), each (defer, and reclaim after each), end (defer, and reclaim at the end only), tail
-// (as each: 99.9th percentile and mean of an operation, and how many objects wait), stalled (defer and poll, while another
-// token protects an object: objects that wait).
+// libcds). W, of which the first four are workloads of the paper on the Chapel modules: pin (pin and unpin), batch
+// (defer, and reclaim after every 1024), each (defer, and reclaim after each), end (defer, and reclaim at the end
+// only), tail (as each: 99.9th percentile and mean of an operation, and how many objects wait), stalled (defer and
+// poll, while another token protects an object: objects that wait).
 #include "threads.hpp"
 
 #include <muster/epoch.h>

@@ -34,7 +34,8 @@ inline void read_setting(int argc, char **argv) {
     }
 }
 
-// Nanoseconds per operation of the slowest thread. body(i, wait) calls wait() when it is ready, and returns microseconds.
+// Nanoseconds per operation of the slowest thread. body(i, wait) calls wait() when it is ready, and returns
+// microseconds.
 template <class Body>
 double run_threads(long count, Body &&body) {
     std::atomic<int> ready{0};
