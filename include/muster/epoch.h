@@ -180,7 +180,7 @@ MUSTER_API void muster_epoch_release(muster_epoch *epoch);
  * @retval MUSTER_OK        Registered, not pinned.
  * @retval MUSTER_E_ARG     No destination.
  * @retval MUSTER_E_STALE   The manager was released.
- * @retval MUSTER_E_LIMIT   muster_epoch_config::max_tokens are registered.
+ * @retval MUSTER_E_LIMIT   muster_epoch_config::max_tokens are registered, or free the objects of others now.
  * @retval MUSTER_E_FORKED  The manager belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_epoch_register(muster_epoch *epoch, muster_epoch_token **out_token,

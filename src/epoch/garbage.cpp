@@ -93,7 +93,7 @@ bool Epoch::is_protected(uint64_t object) noexcept {
     if (header_->hazard_users.load(std::memory_order_acquire) == 0) return false;
     for (uint32_t i = 0, used = used_tokens(); i < used; i++) {
         EpochSlot &one = slot(i);
-        if (one.uses_hazards.load(std::memory_order_relaxed) == 0) continue;
+        if (one.uses_hazards.load(std::memory_order_acquire) == 0) continue;
         for (const auto &hazard : one.hazards)
             if (hazard.load(std::memory_order_acquire) == object) return true;
     }

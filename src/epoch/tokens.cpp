@@ -71,8 +71,9 @@ Result<EpochSlot *> Epoch::register_token() {
 // Unpins and hands the deferred objects over. The slot is claimed by this process, or its own.
 void Epoch::abandon(EpochSlot &slot) noexcept {
     for (auto &hazard : slot.hazards) hazard.store(0, std::memory_order_release);
-    if (slot.uses_hazards.exchange(0, std::memory_order_relaxed) != 0)
-        header_->hazard_users.fetch_sub(1, std::memory_order_relaxed);
+    // release, both: a thread that finds nothing protected by them frees what was, after all reads of it.
+    if (slot.uses_hazards.exchange(0, std::memory_order_release) != 0)
+        header_->hazard_users.fetch_sub(1, std::memory_order_release);
     slot.token.depth = 0;
     slot.epoch().store(0, std::memory_order_release); // all reads by the owner came before
     const bool has_objects = slot.pending() != 0;

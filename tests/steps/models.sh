@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# about: models of protocols, searched wholly by spin; the pipe's own sources and memory orders over relacy
+# about: models of protocols, searched wholly by spin; the sources and memory orders of the pipe and of epochs over relacy
 # tier: full
 # parts: model
 # timeout: 600

@@ -7,10 +7,6 @@
 
 #include "adapted.hpp" // made by adapt.py
 
-#include <ostream>
-#include <streambuf>
-#include <string_view>
-
 using namespace muster;
 
 namespace {
@@ -496,38 +492,8 @@ struct LeavesAsHanded : rl::test_suite<LeavesAsHanded, 2>, Scenario {
 };
 
 // ---- running
-// ----------------------------------------------------------------------------------------------------------------
-
-// relacy's words, kept where no allocation is needed: operator new is its own during a run.
-class Words : public std::streambuf {
-  public:
-    Words() { setp(text_, text_ + sizeof text_); }
-    std::string_view text() const { return {text_, static_cast<size_t>(pptr() - text_)}; }
-
-  private:
-    static inline char text_[1 << 20];
-};
-
-template <class Suite>
-bool holds(const char *name, uint64_t runs) {
-    Words words;
-    std::ostream told(&words);
-    rl::test_params params;
-    params.iteration_count = runs;
-    params.execution_depth_limit = 20'000;
-    params.output_stream = params.progress_stream = &told;
-    const bool good = rl::simulate<Suite>(params);
-    if (model::mutant.order == 0) {
-        std::printf("%s: %s\n", name, good ? "holds" : "BROKEN");
-        if (!good) std::printf("%.*s\n", static_cast<int>(words.text().size()), words.text().data());
-    } else if (!good) {
-        std::printf("%s", name);
-    }
-    return good;
-}
-
 bool all_hold(uint64_t runs) {
-#define HOLDS(name, ...) (holds<__VA_ARGS__>(name, runs) || model::mutant.order == 0)
+#define HOLDS(name, ...) (model::holds<__VA_ARGS__>(name, runs) || model::mutant.order == 0)
     return HOLDS("bytes", Bytes<false>) && HOLDS("bytes in shared memory", Bytes<true>) &&
            HOLDS("a message", Message<false>) && HOLDS("a message in shared memory", Message<true>) &&
            HOLDS("room", Room<false>) && HOLDS("room in shared memory", Room<true>) &&
@@ -545,12 +511,6 @@ bool all_hold(uint64_t runs) {
 
 } // namespace
 
-// pipe <runs> [<number of an order> acq_rel|relaxed]
 int main(int count, char **arguments) {
-    const uint64_t runs = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 5000;
-    if (count > 3) model::mutant = {std::atoi(arguments[2]), arguments[3][0] == 'a' ? rl::mo_acq_rel : rl::mo_relaxed};
-    // A mutant is mostly caught soon, but not by the first scenario.
-    for (uint64_t few = 200; model::mutant.order != 0 && few < runs; few *= 10)
-        if (!all_hold(few)) return 1;
-    return all_hold(runs) ? 0 : 1;
+    return model::run_all(count, arguments, all_hold);
 }

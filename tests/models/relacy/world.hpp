@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The primitives of the pipe's sources, on relacy: atomics whose loads may be as old as their orders permit, mutexes,
+// The primitives of our sources, on relacy: atomics whose loads may be as old as their orders permit, mutexes,
 // futexes, bytes that may not be used by two threads at once. A thread here is a fiber; relacy decides at each step
 // which one continues.
 #include <muster/base.h>
@@ -19,6 +19,9 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <ostream>
+#include <streambuf>
+#include <string_view>
 #include <sys/uio.h>
 #include <utility>
 #include <vector>
@@ -67,7 +70,7 @@ inline Place place(const char *function = __builtin_FUNCTION(), const char *file
 template <class T>
 class atomic {
   public:
-    atomic(T value) noexcept : is_(value) {}
+    atomic(T value = T()) noexcept : is_(value) {}
     T load(rl::memory_order order, Place at = place()) const noexcept {
         return is_.load(order == rl::mo_acq_rel ? rl::mo_acquire : order, at);
     }
@@ -75,6 +78,9 @@ class atomic {
         is_.store(value, order == rl::mo_acq_rel ? rl::mo_release : order, at);
     }
     T exchange(T value, rl::memory_order order, Place at = place()) noexcept { return is_.exchange(value, order, at); }
+    bool compare_exchange_strong(T &expected, T desired, rl::memory_order order, Place at = place()) noexcept {
+        return is_.compare_exchange(rl::bool_t<false>(), expected, desired, order, at);
+    }
     T fetch_add(T value, rl::memory_order order, Place at = place()) noexcept {
         return is_.fetch_add(value, order, at);
     }
@@ -107,7 +113,7 @@ class atomic {
 template <class T>
 class var {
   public:
-    var(T value) noexcept : is_(value) {}
+    var(T value = T()) noexcept : is_(value) {}
     operator T() const noexcept { return is_($).load(); }
     void operator=(T value) noexcept { is_($).store(value); }
     void operator+=(T value) noexcept { is_($).store(is_($).load() + value); }
@@ -252,6 +258,8 @@ class Queue {
         const std::lock_guard guard(lock_);
         came_.push_back(entry.completion);
     }
+    template <class From>
+    void raise(From &, uint32_t) noexcept {}
     bool take(muster_completion &out) {
         const std::lock_guard guard(lock_);
         if (came_.empty()) return false;
@@ -292,3 +300,47 @@ class Ref {
 };
 
 } // namespace muster
+
+// ---- running
+
+namespace model {
+
+// relacy's words, kept where no allocation is needed: operator new is its own during a run.
+class Words : public std::streambuf {
+  public:
+    Words() { setp(text_, text_ + sizeof text_); }
+    std::string_view text() const { return {text_, static_cast<size_t>(pptr() - text_)}; }
+
+  private:
+    static inline char text_[1 << 20];
+};
+
+template <class Suite>
+bool holds(const char *name, uint64_t runs) {
+    Words words;
+    std::ostream output(&words);
+    rl::test_params params;
+    params.iteration_count = runs;
+    params.execution_depth_limit = 20'000;
+    params.output_stream = params.progress_stream = &output;
+    const bool good = rl::simulate<Suite>(params);
+    if (mutant.order == 0) {
+        std::printf("%s: %s\n", name, good ? "holds" : "BROKEN");
+        if (!good) std::printf("%.*s\n", static_cast<int>(words.text().size()), words.text().data());
+    } else if (!good) {
+        std::printf("%s", name);
+    }
+    return good;
+}
+
+// <program> <runs> [<number of an order> acq_rel|relaxed]
+inline int run_all(int count, char **arguments, bool (*all_hold)(uint64_t)) {
+    const uint64_t runs = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 5000;
+    if (count > 3) mutant = {std::atoi(arguments[2]), arguments[3][0] == 'a' ? rl::mo_acq_rel : rl::mo_relaxed};
+    // A mutant is mostly caught soon, but not by the first scenario.
+    for (uint64_t few = 200; mutant.order != 0 && few < runs; few *= 10)
+        if (!all_hold(few)) return 1;
+    return all_hold(runs) ? 0 : 1;
+}
+
+} // namespace model

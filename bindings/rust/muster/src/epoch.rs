@@ -28,7 +28,7 @@ use std::marker::PhantomData;
 use std::os::raw::c_void;
 use std::os::unix::io::{AsRawFd, BorrowedFd};
 use std::ptr;
-use std::sync::atomic::{compiler_fence, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{compiler_fence, fence, AtomicPtr, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How to make a manager; 0 is the default of the C interface.
@@ -245,8 +245,11 @@ impl Token {
                 if to_global & 1 == 0 {
                     epoch.store(now, Ordering::Release);
                     compiler_fence(Ordering::SeqCst);
+                } else if cfg!(target_arch = "x86_64") {
+                    epoch.swap(now, Ordering::SeqCst); // a full fence there
                 } else {
-                    epoch.swap(now, Ordering::SeqCst);
+                    epoch.store(now, Ordering::Release);
+                    fence(Ordering::SeqCst);
                 }
             }
         }
