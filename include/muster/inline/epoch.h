@@ -11,7 +11,6 @@
 #define MUSTER_INLINE_EPOCH_H
 
 #include <muster/epoch.h>
-#include <muster/inline/atomic.h> /* MUSTER_TSAN */
 
 /** Pins a token; see muster_epoch_pin().
  * @param[in] token  Registered token. */
@@ -31,8 +30,9 @@ static inline void muster_epoch_pin_inline(muster_epoch_token *token) {
         __atomic_store_n(&token->epoch, now, __ATOMIC_RELEASE);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     } else {
-#if defined(__x86_64__) || defined(MUSTER_TSAN)
-        (void)__atomic_exchange_n(&token->epoch, now, __ATOMIC_SEQ_CST); /* a full fence there, and faster than mfence */
+#if defined(__x86_64__)
+        /* A full fence there, and faster than one after a store. */
+        (void)__atomic_exchange_n(&token->epoch, now, __ATOMIC_SEQ_CST);
 #else
         __atomic_store_n(&token->epoch, now, __ATOMIC_RELEASE);
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
