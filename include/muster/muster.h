@@ -14,6 +14,7 @@
 #include <muster/forwarder.h>
 #include <muster/group.h>
 #include <muster/manager.h>
+#include <muster/memory.h>
 #include <muster/message.h>
 #include <muster/message_queue.h>
 #include <muster/process.h>

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/** @file
+ * Global memory: each member of a group, here called a locale, has a segment that all of them can use.
+ *
+ * A place in it has a global pointer, a number that means the same in every process: the locale in the upper bits, the
+ * offset within its segment in the lower ones. It is never an address. 0 is nil. How many bits the locale has is chosen
+ * when the memory is made.
+ *
+ * A segment begins with what its users allocate symmetrically: at the same offset in every locale. The rest is a heap,
+ * in which any locale allocates and frees blocks in any segment, without a lock: a process that is stopped or killed
+ * holds up no other. (Free lists with counted pointers, as of R. K. Treiber and M. M. Michael; a block goes back to the
+ * list of its size.)
+ *
+ * Operations on one cell are atomic in one way for its whole life: words of 32 and 64 bits, and ABA cells as in
+ * atomic.h. All of them are the processor's instructions on memory that the processes share, so the functions of
+ * atomic.h, or the atomics of a language, may be mixed with them on the address that muster_memory_address() gives.
+ *
+ * The locales are processes of one user on one host for now; others are refused with ::MUSTER_E_UNSUPPORTED. They trust
+ * each other: a process that writes outside of its blocks damages those of others, as threads do. When one dies, its
+ * segment stays, and the others go on; the group fails, so symmetric allocation is no longer possible.
+ *
+ * Objects that others may be reading are freed by epochs: muster_memory_epoch() gives the manager of this memory, which
+ * survives the death of any locale (epoch.h; muster_epoch_retire() takes global pointers). */
+#ifndef MUSTER_MEMORY_H
+#define MUSTER_MEMORY_H
+
+#include <muster/atomic.h>
+#include <muster/epoch.h>
+#include <muster/group.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Opaque; made by muster_memory_open(). */
+typedef struct muster_memory muster_memory;
+
+/** A global pointer: locale << (64 - muster_memory_config::locale_bits) | offset. 0: nil. */
+typedef uint64_t muster_gptr;
+
+/** How to make a memory; the same at all locales. */
+typedef struct muster_memory_config {
+    uint32_t struct_size;     /**< sizeof(muster_memory_config) of the caller. */
+    uint32_t locale_bits;     /**< Bits of a global pointer for the locale, 1 to 32; 0: 16. */
+    uint64_t segment_bytes;   /**< Size of each segment, rounded up to pages; at least 64 KiB, at most what the offset
+                                   can express. All of it is allocated at once. 0: 16 MiB. */
+    uint64_t symmetric_bytes; /**< How much of it is for symmetric allocation, rounded up to pages; 0: a quarter. */
+    uint32_t max_tokens;      /**< As in muster_epoch_config, for muster_memory_epoch(). */
+    uint32_t max_pending;     /**< As in muster_epoch_config. */
+} muster_memory_config;
+
+/** What an operation does. */
+enum muster_memory_kind {
+    MUSTER_MEMORY_PUT = 1,              /**< Copies `bytes` bytes from `local` to the target. */
+    MUSTER_MEMORY_GET = 2,              /**< Copies `bytes` bytes from the target to `local`. */
+    MUSTER_MEMORY_READ = 3,             /**< Reads a cell. */
+    MUSTER_MEMORY_WRITE = 4,            /**< Writes `value` to a cell. */
+    MUSTER_MEMORY_EXCHANGE = 5,         /**< Writes `value`, and returns what the cell was. */
+    MUSTER_MEMORY_COMPARE_EXCHANGE = 6, /**< Writes `value` if the cell is `expected` (of an ABA cell: with the count
+                                             `expected_count`, too), and returns what it was. */
+    MUSTER_MEMORY_FETCH = 7             /**< Combines a word with `value` by the ::muster_atomic_operation `operation`,
+                                             and returns what it was. */
+};
+
+/** Kinds of cells; a cell keeps its kind for its whole life. */
+enum muster_memory_cell {
+    MUSTER_MEMORY_WORD64 = 0, /**< 8 bytes, aligned to 8. */
+    MUSTER_MEMORY_WORD32 = 1, /**< 4 bytes, aligned to 4. */
+    MUSTER_MEMORY_ABA = 2     /**< muster_aba, 16 bytes, aligned to 16: a value and a count of writes. */
+};
+
+/** An operation on one target. */
+typedef struct muster_memory_operation {
+    uint32_t struct_size; /**< sizeof(muster_memory_operation) of the caller. */
+    uint32_t kind;        /**< A ::muster_memory_kind. */
+    muster_gptr target;   /**< The place; not nil. */
+    void *local;          /**< PUT, GET: memory of the caller; PUT only reads it. Otherwise NULL. */
+    uint64_t bytes;       /**< PUT, GET: size. Otherwise 0. */
+    uint32_t cell;        /**< Others: a ::muster_memory_cell. */
+    int32_t order;        /**< Others: a ::muster_atomic_order; ABA cells are sequentially consistent always. */
+    int32_t operation;    /**< FETCH: a ::muster_atomic_operation. Otherwise 0. */
+    uint32_t notify;      /**< 1: wakes those that wait for the cell (muster_atomic_wait()) if it was written. PUT: for
+                               the cell at `signal`. */
+    uint64_t value;       /**< New value or operand. */
+    uint64_t expected;    /**< COMPARE_EXCHANGE: the value that the cell must have. */
+    uint64_t expected_count; /**< COMPARE_EXCHANGE of an ABA cell: its count. */
+    muster_gptr signal;      /**< PUT: a word of 64 bits to which `value` is added after the bytes are visible; or 0. */
+} muster_memory_operation;
+
+/** What an operation has found. */
+typedef struct muster_memory_result {
+    uint64_t value; /**< READ, EXCHANGE, COMPARE_EXCHANGE, FETCH: what the cell was. */
+    uint64_t count; /**< ABA cells: its count then. */
+} muster_memory_result;
+
+/** Counters of the heap in one segment. */
+typedef struct muster_memory_stats {
+    uint64_t heap_bytes;      /**< Size of the heap. */
+    uint64_t fresh_bytes;     /**< Bytes of it that were never allocated. */
+    uint64_t used_bytes;      /**< Bytes in allocated blocks, as they were rounded up. */
+    uint64_t used_blocks;     /**< Their number. */
+    uint64_t allocated;       /**< Blocks that were allocated since the memory was made. */
+    uint64_t refused;         /**< Allocations for which there was no room. */
+    uint64_t symmetric_bytes; /**< Bytes of the symmetric part that were given out. */
+    uint64_t reserved;        /**< Zero. */
+} muster_memory_stats;
+
+/** Makes a memory, with all members of a group. The group is used for this call and for symmetric allocation, and may
+ * be used for other operations in between; it is kept.
+ * @param[in]  group       A group; each rank becomes the locale of that number. All members make this call.
+ * @param[in]  config      Sizes; copied. NULL: all defaults.
+ * @param[in]  timeout_ns  Maximum wait; -1: no limit.
+ * @param[out] out_memory  The memory; the caller owns one reference.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK              Made at all locales.
+ * @bad_config
+ * @retval MUSTER_E_MISMATCH      Another locale has given another configuration; all locales get this.
+ * @retval MUSTER_E_UNSUPPORTED   The locales are not processes of one user on one host; all get this.
+ * @retval MUSTER_E_NOMEM         The segments cannot be allocated; all get this.
+ * @retval MUSTER_E_CLOSED        The group or its context is closed.
+ * @retval MUSTER_E_PEER          A member of the group has died.
+ * @retval MUSTER_E_ABORTED       Another member has ended the group.
+ * @retval MUSTER_E_PROTOCOL      Another member does not follow the protocol of groups.
+ * @retval MUSTER_E_CANCELED      The group was revoked, or the call was cancelled.
+ * @retval MUSTER_TIMEOUT         Not all members made the call in time; the group has failed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called by a callback on the thread of the library.
+ * @retval MUSTER_E_FORKED        The group belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_memory_open(muster_group *group, const muster_memory_config *config, int64_t timeout_ns,
+                                            muster_memory **out_memory, muster_error *error);
+
+/** Gives up the reference to a memory. Addresses in it become invalid for this process; the segment stays for the
+ * others.
+ * @param[in] memory  Memory, or NULL. No other call with it is under way.
+ * @threads{one} @blocks{no} @since 0.1 */
+MUSTER_API void muster_memory_release(muster_memory *memory);
+
+/** Returns the number of this locale.
+ * @param[in] memory  Memory.
+ * @return The rank in the group.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API uint32_t muster_memory_locale(const muster_memory *memory);
+
+/** Returns the number of locales.
+ * @param[in] memory  Memory.
+ * @return The size of the group.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API uint32_t muster_memory_locales(const muster_memory *memory);
+
+/** Makes a global pointer.
+ * @param[in]  memory   Memory.
+ * @param[in]  locale   Locale.
+ * @param[in]  offset   Offset in its segment.
+ * @param[out] out      The pointer.
+ * @retval MUSTER_OK     Made.
+ * @retval MUSTER_E_ARG  No such locale, an offset outside of the segment, or no destination.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_pointer(const muster_memory *memory, uint32_t locale, uint64_t offset,
+                                               muster_gptr *out);
+
+/** Returns the parts of a global pointer.
+ * @param[in]  memory      Memory.
+ * @param[in]  pointer     Pointer, not nil.
+ * @param[out] out_locale  Its locale, or NULL.
+ * @param[out] out_offset  Its offset, or NULL.
+ * @retval MUSTER_OK     Returned.
+ * @retval MUSTER_E_ARG  It is nil, has no such locale, or is outside of the segment.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_parts(const muster_memory *memory, muster_gptr pointer, uint32_t *out_locale,
+                                             uint64_t *out_offset);
+
+/** Returns the address of a place in this process.
+ * @param[in]  memory       Memory.
+ * @param[in]  pointer      The place.
+ * @param[in]  bytes        Size of what is used there.
+ * @param[out] out_address  Its address, valid until the memory is released. The address of another locale's segment
+ *                          minus its offset is the same for all places in it.
+ * @retval MUSTER_OK     Returned.
+ * @retval MUSTER_E_ARG  It is nil, has no such locale, or reaches beyond the segment; or no destination.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes,
+                                               void **out_address);
+
+/** Allocates the same offset in each segment; the bytes are zero. All locales make the same calls in the same order.
+ * There is no free: it is for what lasts as long as the memory.
+ * @param[in]  memory      Memory.
+ * @param[in]  bytes       Size, not 0.
+ * @param[in]  alignment   A power of two, at most 4096; 0: 16.
+ * @param[in]  timeout_ns  Maximum wait; -1: no limit.
+ * @param[out] out_offset  The offset; muster_memory_pointer() makes the global pointer of each locale.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK              Allocated at all locales.
+ * @retval MUSTER_E_ARG           A size or an alignment out of range, or no destination.
+ * @retval MUSTER_E_LIMIT         The symmetric part has no room; nothing changed.
+ * @retval MUSTER_E_MISMATCH      Another locale has given other values; nothing changed, all locales get this.
+ * @retval MUSTER_E_CLOSED        The group or its context is closed.
+ * @retval MUSTER_E_PEER          A member of the group has died.
+ * @retval MUSTER_E_ABORTED       Another member has ended the group.
+ * @retval MUSTER_E_PROTOCOL      Another member does not follow the protocol of groups.
+ * @retval MUSTER_E_CANCELED      The group was revoked, or the call was cancelled.
+ * @retval MUSTER_TIMEOUT         Not all members made the call in time; the group has failed.
+ * @retval MUSTER_E_NOMEM         Memory ran out.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called by a callback on the thread of the library.
+ * @retval MUSTER_E_FORKED        The memory belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment,
+                                                 int64_t timeout_ns, uint64_t *out_offset, muster_error *error);
+
+/** Allocates a block in the heap of a locale. Lock-free.
+ * @param[in]  memory  Memory.
+ * @param[in]  locale  Any locale.
+ * @param[in]  bytes   Size, not 0. It is rounded up: 16 bytes and at most half of it more.
+ * @param[out] out     The block, aligned to 16 bytes. Its contents are undefined.
+ * @retval MUSTER_OK       Allocated.
+ * @retval MUSTER_AGAIN    The heap has no room for it now; nothing changed.
+ * @retval MUSTER_E_ARG    No such locale, no size, or no destination.
+ * @retval MUSTER_E_LIMIT  The heap is smaller than the block.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes,
+                                                muster_gptr *out);
+
+/** Frees a block. Lock-free. No locale reads it any more: see muster_memory_epoch() otherwise.
+ * @param[in] memory  Memory.
+ * @param[in] block   As muster_memory_allocate() returned it, on any locale; 0 is ignored.
+ * @retval MUSTER_OK      Freed.
+ * @retval MUSTER_E_ARG   It is not the beginning of a block of a heap.
+ * @retval MUSTER_E_STALE  It was freed before.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_free(muster_memory *memory, muster_gptr block);
+
+/** Performs an operation.
+ * @param[in]  memory     Memory.
+ * @param[in]  operation  What to do.
+ * @param[out] out        What was found; NULL if the operation returns nothing, or nothing is wanted.
+ * @retval MUSTER_OK      Done, and visible to all locales as the order says.
+ * @retval MUSTER_AGAIN   COMPARE_EXCHANGE: the cell was another one, which @p out has; nothing was written.
+ * @retval MUSTER_E_ARG   The target is nil or outside of its segment or misaligned, or a value is out of range or does
+ * not belong to this kind; nothing changed.
+ * @retval MUSTER_E_ABI   struct_size is not that of this structure.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation,
+                                           muster_memory_result *out);
+
+/** Returns the manager of epochs of this memory, whose tokens are in it: objects are global pointers, given to
+ * muster_epoch_retire(), handed back by muster_epoch_poll() of any locale, and freed by muster_memory_free().
+ * @param[in]  memory     Memory.
+ * @param[out] out_epoch  The manager; the memory owns it. Its tokens are unregistered before the memory is released.
+ * @retval MUSTER_OK             Returned.
+ * @retval MUSTER_E_ARG          No destination.
+ * @retval MUSTER_E_UNSUPPORTED  This process may not use membarrier(2), on which the pins of the others rely; or it is
+ * in another namespace of process ids.
+ * @retval MUSTER_E_NOMEM        Memory ran out.
+ * @retval MUSTER_E_SYSTEM       /proc cannot be read.
+ * @retval MUSTER_E_FORKED       The memory belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch);
+
+/** Returns the counters of the heap of a locale.
+ * @param[in]  memory     Memory.
+ * @param[in]  locale     Any locale.
+ * @param[out] out_stats  The counters.
+ * @filled
+ * @retval MUSTER_E_ARG  No such locale, or no destination.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_get_stats(const muster_memory *memory, uint32_t locale,
+                                                 muster_memory_stats *out_stats);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

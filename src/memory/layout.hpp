@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// The memory of all locales of a host, one file:
+//
+//   header | head of each segment | manager of epochs | segment of locale 0 | segment of locale 1 | ...
+//
+// A segment has nothing but the bytes of its users: offsets in it are those of global pointers.
+#include <muster/inline/atomic.h>
+#include <muster/memory.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace muster {
+
+inline constexpr uint64_t memory_page = 4096;
+inline constexpr uint64_t memory_first_offset = 64; // offset 0 is nil
+inline constexpr uint64_t block_head_bytes = 16;
+
+constexpr uint64_t to_pages(uint64_t bytes) noexcept {
+    return (bytes + memory_page - 1) / memory_page * memory_page;
+}
+
+// Sizes of blocks, their heads included: 32, 48, 64, 96, 128, ...
+constexpr uint32_t block_classes = 2 * (48 - 5);
+constexpr uint64_t class_bytes(uint32_t which) noexcept {
+    return (which % 2 == 0 ? uint64_t{32} : uint64_t{48}) << which / 2;
+}
+
+// In front of a block. The next free block of its class is written before the block is in the list, and read by threads
+// that take the first one: perhaps after another has taken it, and then their exchange fails by the count of the list.
+struct BlockHead {
+    std::atomic<uint32_t> tag; // release: written once, when the block is made; says its class, and that it is a block
+    std::atomic<uint32_t> state; // block_used or block_free; changed by exchanges, so that freeing twice is found
+    std::atomic<uint64_t> next;  // offset of the head of the next free block; 0: none
+};
+static_assert(sizeof(BlockHead) == block_head_bytes);
+inline constexpr uint32_t block_used = 0x75736564, block_free = 0x66726565;
+
+// Control of the heap of one segment.
+struct SegmentHead {
+    muster_aba_cell lists[block_classes];                              // first free block of each class: its offset
+    alignas(128) std::atomic<uint64_t> fresh;                          // offset from which on the heap was never used
+    std::atomic<uint64_t> used_bytes, used_blocks, allocated, refused; // relaxed: for people
+};
+
+struct MemoryHeader {
+    std::atomic<uint64_t> magic;
+};
+
+// Where everything is; the same at all locales.
+struct MemoryShape {
+    uint32_t locales = 0, locale_bits = 0, max_tokens = 0, max_pending = 0;
+    uint64_t segment_bytes = 0, symmetric_bytes = 0;
+
+    uint32_t offset_bits() const noexcept { return 64 - locale_bits; }
+    uint64_t heads_at() const noexcept { return memory_page; }
+    uint64_t epoch_at() const noexcept { return heads_at() + to_pages(locales * sizeof(SegmentHead)); }
+    uint64_t segments_at() const noexcept { return epoch_at() + muster_epoch_size(max_tokens, max_pending); }
+    uint64_t bytes() const noexcept { return segments_at() + locales * segment_bytes; }
+    muster_gptr pointer(uint32_t locale, uint64_t offset) const noexcept {
+        return (uint64_t{locale} << offset_bits()) | offset;
+    }
+    uint32_t locale_of(muster_gptr pointer) const noexcept { return static_cast<uint32_t>(pointer >> offset_bits()); }
+    uint64_t offset_of(muster_gptr pointer) const noexcept { return pointer & ((uint64_t{1} << offset_bits()) - 1); }
+};
+
+} // namespace muster

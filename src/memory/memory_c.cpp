@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "base/boundary.hpp"
+#include "base/config.hpp"
+#include "context/host_call.hpp"
+#include "memory/memory.hpp"
+
+using namespace muster;
+
+namespace {
+
+constexpr uint64_t least_segment = 65536, default_segment = uint64_t{16} << 20;
+
+Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32_t locales) {
+    muster_memory_config config;
+    if (auto done = read_config(given, config, "muster_memory_config"); !done) return done.error();
+    MemoryShape shape;
+    shape.locale_bits = config.locale_bits == 0 ? 16 : config.locale_bits;
+    if (shape.locale_bits > 32)
+        return Error::make(MUSTER_E_ARG, "locale_bits is %u, and the maximum is 32", config.locale_bits);
+    if (locales > uint64_t{1} << shape.locale_bits)
+        return Error::make(MUSTER_E_ARG, "%u locales need more than %u bits of a global pointer", locales,
+                           shape.locale_bits);
+    const uint64_t most = uint64_t{1} << shape.offset_bits();
+    const uint64_t wanted = config.segment_bytes == 0 ? default_segment : config.segment_bytes;
+    if (wanted < least_segment || wanted > most - memory_page || wanted > INT64_MAX / 2 / locales)
+        return Error::make(MUSTER_E_ARG, "segment_bytes is %llu, outside of %llu to %llu",
+                           static_cast<unsigned long long>(config.segment_bytes),
+                           static_cast<unsigned long long>(least_segment),
+                           static_cast<unsigned long long>(most - memory_page));
+    shape.segment_bytes = to_pages(wanted);
+    if (config.symmetric_bytes > shape.segment_bytes)
+        return Error::make(MUSTER_E_ARG, "symmetric_bytes is %llu, and segment_bytes %llu",
+                           static_cast<unsigned long long>(config.symmetric_bytes),
+                           static_cast<unsigned long long>(shape.segment_bytes));
+    shape.symmetric_bytes = to_pages(config.symmetric_bytes == 0 ? shape.segment_bytes / 4 : config.symmetric_bytes);
+    shape.max_tokens = config.max_tokens;
+    shape.max_pending = config.max_pending;
+    if (muster_epoch_size(shape.max_tokens, shape.max_pending) == 0)
+        return Error::make(MUSTER_E_ARG,
+                           "max_tokens is %u, and the maximum 65536; max_pending is %u, and the maximum %u",
+                           config.max_tokens, config.max_pending, 1U << 26);
+    return shape;
+}
+
+bool has_locale(const muster_memory *memory, uint32_t locale) noexcept {
+    return memory != nullptr && locale < unwrap(memory)->shape.locales;
+}
+
+} // namespace
+
+extern "C" {
+
+muster_status muster_memory_open(muster_group *group, const muster_memory_config *config, int64_t timeout_ns,
+                                 muster_memory **out_memory, muster_error *error) {
+    if (out_memory != nullptr) *out_memory = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (group == nullptr) return Error::make(MUSTER_E_ARG, "no group");
+        if (out_memory == nullptr) return Error::make(MUSTER_E_ARG, "no place for the memory");
+        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: at least 1, or -1");
+        const Ref<Group> self(unwrap(group));
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        auto shape = read_memory_config(config, self->size());
+        if (!shape) return shape.error();
+        const HostCall call(self->context(), self.get());
+        Deadline deadline(timeout_ns);
+        auto opened = Memory::open(*self, *shape, deadline);
+        if (!opened) return opened.error();
+        *out_memory = wrap(opened->detach());
+        return {};
+    });
+}
+
+void muster_memory_release(muster_memory *memory) {
+    if (memory != nullptr) unwrap(memory)->release();
+}
+
+uint32_t muster_memory_locale(const muster_memory *memory) {
+    return memory == nullptr ? UINT32_MAX : unwrap(memory)->locale();
+}
+
+uint32_t muster_memory_locales(const muster_memory *memory) {
+    return memory == nullptr ? 0 : unwrap(memory)->shape.locales;
+}
+
+muster_status muster_memory_pointer(const muster_memory *memory, uint32_t locale, uint64_t offset, muster_gptr *out) {
+    if (!has_locale(memory, locale) || out == nullptr) return MUSTER_E_ARG;
+    const MemoryShape &shape = unwrap(memory)->shape;
+    if (offset == 0 || offset >= shape.segment_bytes) return MUSTER_E_ARG;
+    *out = shape.pointer(locale, offset);
+    return MUSTER_OK;
+}
+
+muster_status muster_memory_parts(const muster_memory *memory, muster_gptr pointer, uint32_t *out_locale,
+                                  uint64_t *out_offset) {
+    if (memory == nullptr || unwrap(memory)->address(pointer, 1) == nullptr) return MUSTER_E_ARG;
+    const MemoryShape &shape = unwrap(memory)->shape;
+    if (out_locale != nullptr) *out_locale = shape.locale_of(pointer);
+    if (out_offset != nullptr) *out_offset = shape.offset_of(pointer);
+    return MUSTER_OK;
+}
+
+muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes,
+                                    void **out_address) {
+    if (memory == nullptr || out_address == nullptr) return MUSTER_E_ARG;
+    unsigned char *const at = unwrap(memory)->address(pointer, bytes);
+    if (at == nullptr) return MUSTER_E_ARG;
+    *out_address = at;
+    return MUSTER_OK;
+}
+
+muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment, int64_t timeout_ns,
+                                      uint64_t *out_offset, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (memory == nullptr) return Error::make(MUSTER_E_ARG, "no memory");
+        if (out_offset == nullptr) return Error::make(MUSTER_E_ARG, "no place for the offset");
+        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: at least 1, or -1");
+        if (bytes == 0) return Error::make(MUSTER_E_ARG, "bytes is 0");
+        if (alignment > memory_page || (alignment & (alignment - 1)) != 0)
+            return Error::make(MUSTER_E_ARG, "alignment is %llu: not a power of two up to 4096",
+                               static_cast<unsigned long long>(alignment));
+        const Ref<Memory> self(unwrap(memory));
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        const HostCall call(self->group().context(), &self->group());
+        Deadline deadline(timeout_ns);
+        auto at = self->allocate_symmetric(bytes, alignment == 0 ? 16 : alignment, deadline);
+        if (!at) return at.error();
+        *out_offset = *at;
+        return {};
+    });
+}
+
+muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes, muster_gptr *out) {
+    if (!has_locale(memory, locale) || bytes == 0 || out == nullptr) return MUSTER_E_ARG;
+    Memory &self = *unwrap(memory);
+    uint64_t offset = 0;
+    const Status status = self.heap(locale).allocate(bytes, offset);
+    if (status == MUSTER_OK) *out = self.shape.pointer(locale, offset);
+    return status;
+}
+
+muster_status muster_memory_free(muster_memory *memory, muster_gptr block) {
+    if (memory == nullptr) return MUSTER_E_ARG;
+    if (block == 0) return MUSTER_OK;
+    Memory &self = *unwrap(memory);
+    if (self.address(block, 1) == nullptr) return MUSTER_E_ARG;
+    return self.heap(self.shape.locale_of(block)).release(self.shape.offset_of(block));
+}
+
+muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation,
+                                muster_memory_result *out) {
+    if (memory == nullptr || operation == nullptr) return MUSTER_E_ARG;
+    muster_memory_result found{};
+    muster_memory_operation read;
+    const bool is_current = operation->struct_size == sizeof read; // as it mostly is: then it is not copied
+    if (!is_current && !read_config(operation, read, "muster_memory_operation")) return MUSTER_E_ABI;
+    const Status status = unwrap(memory)->run(is_current ? *operation : read, found);
+    if (out != nullptr && status >= 0) *out = found;
+    return status;
+}
+
+muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch) {
+    if (out_epoch != nullptr) *out_epoch = nullptr;
+    return boundary(nullptr, [&]() -> Result<void> {
+        if (memory == nullptr || out_epoch == nullptr) return Error::from_status(MUSTER_E_ARG);
+        const Ref<Memory> self(unwrap(memory));
+        if (self->forked()) return Error::from_status(MUSTER_E_FORKED);
+        auto opened = self->epoch();
+        if (!opened) return opened.error();
+        *out_epoch = *opened;
+        return {};
+    });
+}
+
+muster_status muster_memory_get_stats(const muster_memory *memory, uint32_t locale, muster_memory_stats *out_stats) {
+    if (!has_locale(memory, locale) || out_stats == nullptr) return MUSTER_E_ARG;
+    const Memory &self = *unwrap(memory);
+    if (self.forked()) return MUSTER_E_FORKED;
+    *out_stats = {};
+    self.heap(locale).stats(*out_stats);
+    out_stats->symmetric_bytes = self.symmetric_used() - memory_first_offset;
+    return MUSTER_OK;
+}
+
+} // extern "C"

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Operations on one target, on the mapping: the functions of atomic.h.
+#include "memory/memory.hpp"
+
+#include <cstring>
+
+namespace muster {
+
+namespace {
+
+Status run_on_word64(uint64_t *cell, const muster_memory_operation &what, uint64_t &found) noexcept {
+    switch (what.kind) {
+    case MUSTER_MEMORY_READ:
+        return muster_atomic_read64(cell, what.order, &found);
+    case MUSTER_MEMORY_WRITE:
+        return muster_atomic_write64(cell, what.value, what.order);
+    case MUSTER_MEMORY_EXCHANGE:
+        return muster_atomic_exchange64(cell, what.value, what.order, &found);
+    case MUSTER_MEMORY_COMPARE_EXCHANGE:
+        found = what.expected;
+        return muster_atomic_compare_exchange64(cell, &found, what.value, what.order);
+    default:
+        return muster_atomic_fetch64(cell, what.operation, what.value, what.order, &found);
+    }
+}
+
+Status run_on_word32(uint32_t *cell, const muster_memory_operation &what, uint64_t &found) noexcept {
+    if (what.value > UINT32_MAX || what.expected > UINT32_MAX) return MUSTER_E_ARG;
+    const auto value = static_cast<uint32_t>(what.value);
+    auto seen = static_cast<uint32_t>(what.expected);
+    Status status;
+    switch (what.kind) {
+    case MUSTER_MEMORY_READ:
+        status = muster_atomic_read32(cell, what.order, &seen);
+        break;
+    case MUSTER_MEMORY_WRITE:
+        return muster_atomic_write32(cell, value, what.order);
+    case MUSTER_MEMORY_EXCHANGE:
+        status = muster_atomic_exchange32(cell, value, what.order, &seen);
+        break;
+    case MUSTER_MEMORY_COMPARE_EXCHANGE:
+        status = muster_atomic_compare_exchange32(cell, &seen, value, what.order);
+        break;
+    default:
+        status = muster_atomic_fetch32(cell, what.operation, value, what.order, &seen);
+        break;
+    }
+    found = seen;
+    return status;
+}
+
+Status run_on_aba(muster_aba *cell, const muster_memory_operation &what, muster_memory_result &out) noexcept {
+    muster_aba seen{what.expected, what.expected_count};
+    Status status;
+    switch (what.kind) {
+    case MUSTER_MEMORY_READ:
+        status = muster_aba_read(cell, &seen);
+        break;
+    case MUSTER_MEMORY_WRITE:
+        return muster_aba_write(cell, what.value);
+    case MUSTER_MEMORY_EXCHANGE:
+        status = muster_aba_exchange(cell, what.value, &seen);
+        break;
+    case MUSTER_MEMORY_COMPARE_EXCHANGE:
+        status = muster_aba_compare_exchange(cell, &seen, what.value);
+        break;
+    default:
+        return MUSTER_E_ARG; // FETCH: a value that is counted is not a number
+    }
+    out = {seen.value, seen.count};
+    return status;
+}
+
+// Fields that do not belong to the kind are zero.
+bool is_well_formed(const muster_memory_operation &what) noexcept {
+    const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
+    if (what.kind < MUSTER_MEMORY_PUT || what.kind > MUSTER_MEMORY_FETCH || what.notify > 1) return false;
+    if (what.cell > MUSTER_MEMORY_ABA || what.order < MUSTER_ATOMIC_SEQ_CST || what.order > MUSTER_ATOMIC_RELAXED)
+        return false;
+    if (what.kind != MUSTER_MEMORY_FETCH && what.operation != 0) return false;
+    if (what.kind != MUSTER_MEMORY_COMPARE_EXCHANGE && (what.expected != 0 || what.expected_count != 0)) return false;
+    if (what.cell != MUSTER_MEMORY_ABA && what.expected_count != 0) return false;
+    if (!copies) return what.local == nullptr && what.bytes == 0 && what.signal == 0;
+    if (what.local == nullptr && what.bytes != 0) return false;
+    if (what.signal == 0 && (what.value != 0 || what.notify != 0)) return false;
+    return what.cell == 0 && what.order == 0 && (what.kind == MUSTER_MEMORY_PUT || what.signal == 0);
+}
+
+} // namespace
+
+Status Memory::run(const muster_memory_operation &what, muster_memory_result &out) noexcept {
+    if (!is_well_formed(what)) return MUSTER_E_ARG;
+    static constexpr uint32_t cell_bytes[] = {8, 4, 16};
+    const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
+    unsigned char *const at = address(what.target, copies ? what.bytes : cell_bytes[what.cell]);
+    if (at == nullptr) return MUSTER_E_ARG;
+    if (what.kind == MUSTER_MEMORY_GET) {
+        if (what.bytes != 0) std::memcpy(what.local, at, what.bytes);
+        return MUSTER_OK;
+    }
+    if (what.kind == MUSTER_MEMORY_PUT) {
+        auto *const word = what.signal == 0 ? nullptr : reinterpret_cast<uint64_t *>(address(what.signal, 8));
+        if (what.signal != 0 && (word == nullptr || reinterpret_cast<uintptr_t>(word) % 8 != 0)) return MUSTER_E_ARG;
+        if (what.bytes != 0) std::memcpy(at, what.local, what.bytes);
+        if (word == nullptr) return MUSTER_OK;
+        // A release: who reads the new value acquires the bytes.
+        const Status status =
+            muster_atomic_fetch64(word, MUSTER_ATOMIC_ADD, what.value, MUSTER_ATOMIC_ACQ_REL, nullptr);
+        if (what.notify != 0) muster_atomic_notify(word, 8);
+        return status;
+    }
+    Status status;
+    if (what.cell == MUSTER_MEMORY_WORD64)
+        status = run_on_word64(reinterpret_cast<uint64_t *>(at), what, out.value);
+    else if (what.cell == MUSTER_MEMORY_WORD32)
+        status = run_on_word32(reinterpret_cast<uint32_t *>(at), what, out.value);
+    else
+        status = run_on_aba(reinterpret_cast<muster_aba *>(at), what, out);
+    if (status == MUSTER_OK && what.notify != 0 && what.kind != MUSTER_MEMORY_READ)
+        muster_atomic_notify(at, what.cell == MUSTER_MEMORY_WORD32 ? 4 : 8);
+    return status;
+}
+
+} // namespace muster

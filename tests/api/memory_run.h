@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// What the tests of global memory share: short forms of calls, and a stack of nodes on all locales.
+#ifndef MEMORY_RUN_H
+#define MEMORY_RUN_H
+
+#include "group_run.h"
+
+#include <muster/inline/epoch.h>
+#include <sched.h>
+
+static inline muster_memory *open_memory(member *me, const muster_memory_config *config) {
+    muster_memory *memory = NULL;
+    muster_error error = {0};
+    CHECK_OK(muster_memory_open(me->group, config, 30 * second, &memory, &error), error);
+    CHECK(muster_memory_locale(memory) == me->rank && muster_memory_locales(memory) == me->size);
+    return memory;
+}
+static inline uint64_t symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment) {
+    uint64_t offset = 0;
+    muster_error error = {0};
+    CHECK_OK(muster_memory_symmetric(memory, bytes, alignment, 30 * second, &offset, &error), error);
+    return offset;
+}
+static inline muster_gptr at(muster_memory *memory, uint32_t locale, uint64_t offset) {
+    muster_gptr pointer = 0;
+    CHECK(muster_memory_pointer(memory, locale, offset, &pointer) == MUSTER_OK);
+    return pointer;
+}
+static inline muster_status run_one(muster_memory *memory, muster_memory_operation what, muster_memory_result *out) {
+    what.struct_size = sizeof what;
+    return muster_memory_run(memory, &what, out);
+}
+
+// ---- a stack of nodes on all locales, with epochs (R. K. Treiber, 1986)
+
+typedef struct node {
+    _Atomic uint64_t next; // global pointers
+    _Atomic uint64_t value;
+} node;
+
+static inline node *node_at(muster_memory *memory, muster_gptr pointer) {
+    void *address = NULL;
+    CHECK(muster_memory_address(memory, pointer, sizeof(node), &address) == MUSTER_OK);
+    return address;
+}
+static inline bool push(muster_memory *memory, muster_gptr top, uint32_t locale, uint64_t value) {
+    muster_gptr made = 0;
+    const muster_status status = muster_memory_allocate(memory, locale, sizeof(node), &made);
+    if (status == MUSTER_AGAIN) return false; // all nodes wait
+    CHECK(status == MUSTER_OK);
+    atomic_store(&node_at(memory, made)->value, value);
+    muster_memory_result seen = {0};
+    muster_memory_operation change = {.kind = MUSTER_MEMORY_COMPARE_EXCHANGE, .target = top, .value = made};
+    do {
+        atomic_store(&node_at(memory, made)->next, seen.value);
+        change.expected = seen.value;
+    } while (run_one(memory, change, &seen) != MUSTER_OK);
+    return true;
+}
+// The node that was popped, or 0. Only the epoch keeps this from the ABA problem.
+static inline muster_gptr pop(muster_memory *memory, muster_gptr top, muster_epoch_token *token, uint64_t *out_value) {
+    muster_epoch_pin_inline(token);
+    muster_memory_result seen = {0};
+    muster_memory_operation change = {.kind = MUSTER_MEMORY_READ, .target = top};
+    CHECK(run_one(memory, change, &seen) == MUSTER_OK);
+    change.kind = MUSTER_MEMORY_COMPARE_EXCHANGE;
+    while (seen.value != 0) {
+        change.expected = seen.value;
+        change.value = atomic_load(&node_at(memory, seen.value)->next);
+        *out_value = atomic_load(&node_at(memory, seen.value)->value);
+        if (run_one(memory, change, &seen) == MUSTER_OK) break;
+    }
+    muster_epoch_unpin_inline(token);
+    return seen.value;
+}
+static inline void free_polled(muster_memory *memory, muster_epoch_token *token) {
+    uint64_t back[4]; // a process that is killed now loses them
+    uint32_t count = 0;
+    CHECK(muster_epoch_poll(token, 4, 0, back, 4, &count, NULL) >= 0);
+    for (uint32_t i = 0; i < count; i++) CHECK(muster_memory_free(memory, back[i]) == MUSTER_OK); // never twice
+}
+
+// Very many objects wait while a pinned process is not running.
+static inline void retire(muster_memory *memory, muster_epoch_token *token, muster_gptr object) {
+    while (muster_epoch_retire(token, object) == MUSTER_AGAIN) {
+        muster_epoch_try_reclaim(token, NULL);
+        free_polled(memory, token);
+        sched_yield();
+    }
+}
+
+#endif

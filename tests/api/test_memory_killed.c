@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Processes share a stack in global memory, and two of them are killed at any moment. The others go on, nothing is
+// popped or freed twice, and a kill loses no more than what the process had in its hands. MUSTER_SEED selects the
+// moments. ctest: full timeout=120
+#include "memory_run.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { locales = 4, each = 60000 };
+
+static void *die_later(void *random) {
+    const uint64_t wait_ns = 1000000 + (uintptr_t)random % 60000000;
+    nanosleep(&(struct timespec){0, (long)wait_ns}, NULL); // the moment is what is random
+    kill(getpid(), SIGKILL);
+    return NULL;
+}
+
+static void use_stack(member *me, uint64_t random) {
+    const muster_memory_config config = {.struct_size = sizeof config, .segment_bytes = 4 << 20};
+    muster_memory *const memory = open_memory(me, &config);
+    const muster_gptr top = at(memory, 0, symmetric(memory, 8, 8)), done = at(memory, 0, symmetric(memory, 8, 8));
+    const uint64_t seen_at = symmetric(memory, 4 * (uint64_t)each, 4); // how often a value of a locale was popped
+    muster_epoch *epoch = NULL;
+    muster_epoch_token *token = NULL;
+    CHECK(muster_memory_epoch(memory, &epoch) == MUSTER_OK);
+    CHECK(muster_epoch_register(epoch, &token, NULL) == MUSTER_OK);
+    CHECK(muster_group_barrier(me->group, 30 * second, NULL) == MUSTER_OK);
+    const bool dies = me->rank == 1 || me->rank == 2;
+    pthread_t killer;
+    if (dies) CHECK(pthread_create(&killer, NULL, die_later, (void *)(uintptr_t)random) == 0);
+    uint64_t value = 0;
+    muster_gptr got;
+    for (uint64_t i = 0; i < each || dies; i++) {
+        const bool makes = i < each && push(memory, top, (uint32_t)(i % locales), me->rank * (uint64_t)each + i);
+        if (makes && i % 16 == 0) continue; // the stack grows
+        if ((got = pop(memory, top, token, &value)) != 0) {
+            CHECK(value < locales * (uint64_t)each);
+            muster_memory_result before = {0};
+            CHECK(run_one(memory,
+                          (muster_memory_operation){
+                              .kind = MUSTER_MEMORY_FETCH,
+                              .target = at(memory, (uint32_t)(value / each), seen_at + 4 * (value % each)),
+                              .cell = MUSTER_MEMORY_WORD32,
+                              .value = 1},
+                          &before) == MUSTER_OK);
+            CHECK(before.value == 0); // never popped twice
+            retire(memory, token, got);
+        }
+        free_polled(memory, token);
+    }
+    CHECK(run_one(memory,
+                  (muster_memory_operation){.kind = MUSTER_MEMORY_FETCH, .target = done, .value = 1, .notify = 1},
+                  NULL) == MUSTER_OK);
+    if (me->rank != 0) _exit(0);
+    void *cell = NULL;
+    CHECK(muster_memory_address(memory, done, 8, &cell) == MUSTER_OK);
+    muster_atomic_condition others = {.cell = cell, .value = 2, .size_bytes = 8, .comparison = MUSTER_ATOMIC_EQUAL};
+    CHECK(muster_atomic_wait(&others, 1, 1, 60 * second) == MUSTER_OK); // the killed ones block nobody
+    while ((got = pop(memory, top, token, &value)) != 0) retire(memory, token, got);
+    muster_epoch_stats stats = {.pending = 1};
+    for (const time_t limit = time(NULL) + 20; (stats.pending > 0 || stats.tokens > 1) && time(NULL) < limit;) {
+        free_polled(memory, token);
+        CHECK(muster_epoch_get_stats(epoch, &stats) == MUSTER_OK);
+    }
+    uint64_t lost = 0;
+    for (uint32_t r = 0; r < locales; r++) {
+        muster_memory_stats heap;
+        CHECK(muster_memory_get_stats(memory, r, &heap) == MUSTER_OK);
+        lost += heap.used_blocks;
+    }
+    printf("%u tokens of the dead, %u registered, %llu objects wait, %llu nodes lost\n", stats.deaths, stats.tokens,
+           (unsigned long long)stats.pending, (unsigned long long)lost);
+    fflush(stdout);
+    CHECK(stats.pending == 0 && stats.deaths >= 2 && lost <= 2 * (4 + 2)); // of each kill: polled, popped, made
+    muster_error error;
+    uint64_t offset;
+    const muster_status refused = muster_memory_symmetric(memory, 8, 8, 10 * second, &offset, &error);
+    CHECK(refused == MUSTER_E_PEER || refused == MUSTER_E_ABORTED); // the group has failed
+    CHECK(muster_epoch_unregister(token) == MUSTER_OK);
+    muster_memory_release(memory);
+    fflush(NULL);
+    _exit(0);
+}
+
+static pid_t start_locale(uint32_t rank, int urls, uint64_t random) {
+    const pid_t parent = getpid(), child = fork();
+    if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char url[256] = "";
+    if (getppid() != parent || read(urls, url, sizeof url) <= 0) _exit(9);
+    member me = {.rank = rank, .size = locales, .listen = "tcp://127.0.0.1:0"};
+    make_member_context(&me);
+    muster_error error = {0};
+    CHECK_OK(muster_store_open(me.context, url, strlen(url), NULL, 20 * second, &me.store, &error), error);
+    CHECK_OK(open_member(&me, 30 * second, &error), error);
+    use_stack(&me, random);
+    _exit(8);
+}
+
+static void test_locales_that_are_killed_hold_up_no_other(void **state) {
+    (void)state;
+    const char *const given = getenv("MUSTER_SEED");
+    uint64_t random = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    printf("MUSTER_SEED=%llu\n", (unsigned long long)random);
+    for (int round = 0; round < 5; round++) {
+        int urls[locales][2];
+        pid_t children[locales];
+        for (uint32_t r = 0; r < locales; r++) {
+            random = random * 2862933555777941757u + 3037000493u;
+            assert_int_equal(pipe(urls[r]), 0);
+            children[r] = start_locale(r, urls[r][0], random >> 8);
+        }
+        member server = {0};
+        make_member_context(&server);
+        muster_store_server *store = NULL;
+        muster_error error = {0};
+        if (muster_store_server_open(server.context, "tcp://127.0.0.1:0", 17, NULL, &store, &error) != MUSTER_OK)
+            fail_msg("%s", error.message);
+        char url[256];
+        size_t size = 0;
+        assert_int_equal(muster_store_server_address(store, url, sizeof url - 1, &size), MUSTER_OK);
+        url[size] = '\0';
+        for (uint32_t r = 0; r < locales; r++) assert_int_equal(write(urls[r][1], url, size + 1), size + 1);
+        for (uint32_t r = 0; r < locales; r++) {
+            int status;
+            assert_int_equal(waitpid(children[r], &status, 0), children[r]);
+            if (r == 1 || r == 2)
+                assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+            else
+                assert_int_equal(status, 0);
+            close(urls[r][0]);
+            close(urls[r][1]);
+        }
+        muster_store_server_release(store);
+        assert_int_equal(muster_context_close(server.context, 10 * second), MUSTER_OK);
+        muster_context_release(server.context);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_locales_that_are_killed_hold_up_no_other)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
