@@ -116,7 +116,9 @@ typedef struct muster_memory_stats {
  * @bad_config
  * @retval MUSTER_E_MISMATCH      Another locale has given another configuration; all locales get this.
  * @retval MUSTER_E_UNSUPPORTED   The locales are not processes of one user on one host; all get this.
- * @retval MUSTER_E_NOMEM         The segments cannot be allocated; all get this.
+ * @retval MUSTER_E_NOMEM         The segments are larger than the memory that is available; all get this.
+ * @retval MUSTER_E_LIMIT         No descriptors or no shared memory is left; all get this.
+ * @retval MUSTER_E_SYSTEM        /proc cannot be read, or the memory cannot be mapped.
  * @retval MUSTER_E_CLOSED        The group or its context is closed.
  * @retval MUSTER_E_PEER          A member of the group has died.
  * @retval MUSTER_E_ABORTED       Another member has ended the group.

@@ -3,7 +3,7 @@
 #include "memory/memory.hpp"
 
 #include "group/memory_offers.hpp"
-#include "transport/handshake.hpp"
+#include "transport/hub.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -57,8 +57,8 @@ struct Card {
 };
 static_assert(sizeof(Card) == 72);
 
-Card card_of(const MemoryShape &shape) {
-    const HostIdentity host = HostIdentity::own();
+Card card_of(Group &group, const MemoryShape &shape) {
+    const HostIdentity &host = Hub::of(group.context()).host;
     Card card{};
     card.locale_bits = shape.locale_bits;
     card.max_tokens = shape.max_tokens;
@@ -77,7 +77,7 @@ Error on_rank(uint32_t rank, Error why) noexcept {
 }
 
 Result<void> compare_cards(Group &group, const MemoryShape &shape, Deadline &deadline) {
-    const Card own = card_of(shape);
+    const Card own = card_of(group, shape);
     std::vector<Card> cards(group.size());
     if (auto done = exchange(group, MUSTER_GROUP_ALL_GATHER, &own, cards.data(), sizeof own, deadline); !done)
         return done;

@@ -7,6 +7,7 @@ local surface = {}
 
 surface.cdef = [[
 typedef int32_t muster_status;
+typedef uint64_t muster_gptr;
 typedef struct muster_aba muster_aba;
 typedef struct muster_agent muster_agent;
 typedef struct muster_agent_config muster_agent_config;
@@ -45,6 +46,11 @@ typedef struct muster_listener muster_listener;
 typedef struct muster_manager_ops muster_manager_ops;
 typedef struct muster_manager_request muster_manager_request;
 typedef struct muster_member_info muster_member_info;
+typedef struct muster_memory muster_memory;
+typedef struct muster_memory_config muster_memory_config;
+typedef struct muster_memory_operation muster_memory_operation;
+typedef struct muster_memory_result muster_memory_result;
+typedef struct muster_memory_stats muster_memory_stats;
 typedef struct muster_message muster_message;
 typedef struct muster_message_header muster_message_header;
 typedef struct muster_message_queue muster_message_queue;
@@ -118,6 +124,8 @@ enum muster_group_operation_flag { MUSTER_GROUP_EXCLUSIVE = 1 };
 enum muster_group_flag { MUSTER_GROUP_NO_SHARED_MEMORY = 1, MUSTER_GROUP_MESSAGES = 2 };
 enum muster_group_member_state { MUSTER_GROUP_MEMBER_IDLE = 1, MUSTER_GROUP_MEMBER_ACTIVE = 2, MUSTER_GROUP_MEMBER_MISSING = 3, MUSTER_GROUP_MEMBER_FAILED = 4 };
 enum muster_manager_operation { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
+enum muster_memory_kind { MUSTER_MEMORY_PUT = 1, MUSTER_MEMORY_GET = 2, MUSTER_MEMORY_READ = 3, MUSTER_MEMORY_WRITE = 4, MUSTER_MEMORY_EXCHANGE = 5, MUSTER_MEMORY_COMPARE_EXCHANGE = 6, MUSTER_MEMORY_FETCH = 7 };
+enum muster_memory_cell { MUSTER_MEMORY_WORD64 = 0, MUSTER_MEMORY_WORD32 = 1, MUSTER_MEMORY_ABA = 2 };
 enum muster_message_type { MUSTER_MESSAGE_GET = 0, MUSTER_MESSAGE_PUT = 1, MUSTER_MESSAGE_SYNC = 2, MUSTER_MESSAGE_UPDATE = 3, MUSTER_MESSAGE_SYNC_REQUEST = 4, MUSTER_MESSAGE_SYNC_RESPONSE = 5, MUSTER_MESSAGE_STOP = 6, MUSTER_MESSAGE_DATA = 7, MUSTER_MESSAGE_GOT = 8, MUSTER_MESSAGE_UPDATED = 9, MUSTER_MESSAGE_CONNECT = 10, MUSTER_MESSAGE_METRIC = 11, MUSTER_MESSAGE_USER = 256 };
 enum muster_message_any { MUSTER_MESSAGE_ANY = -1 };
 enum muster_message_queue_ready { MUSTER_MESSAGE_QUEUE_FILLED = 1, MUSTER_MESSAGE_QUEUE_HAS_ROOM = 2 };
@@ -183,6 +191,10 @@ struct muster_group_config { uint32_t struct_size; uint32_t flags; uint32_t rank
 struct muster_group_status { uint32_t state; uint32_t kind; uint64_t sequence; uint32_t shares_memory; uint32_t reserved[3]; };
 struct muster_manager_request { uint32_t struct_size; uint32_t operation; uint32_t member; uint32_t count; uint32_t from; uint32_t reserved; uint64_t data; const muster_launch *launch; const char *address; muster_cluster *cluster; uint64_t cluster_tag; };
 struct muster_manager_ops { uint32_t struct_size; uint32_t flags; void (*launch)(void *self, uint64_t request, const muster_manager_request *what); void (*connect)(void *self, uint64_t request, const muster_manager_request *what); void (*connect_worker)(void *self, uint64_t request, const muster_manager_request *what); void (*manage)(void *self, uint64_t request, const muster_manager_request *what); void (*kill)(void *self, uint64_t request, const muster_manager_request *what); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
+struct muster_memory_config { uint32_t struct_size; uint32_t locale_bits; uint64_t segment_bytes; uint64_t symmetric_bytes; uint32_t max_tokens; uint32_t max_pending; };
+struct muster_memory_operation { uint32_t struct_size; uint32_t kind; muster_gptr target; void *local; uint64_t bytes; uint32_t cell; int32_t order; int32_t operation; uint32_t notify; uint64_t value; uint64_t expected; uint64_t expected_count; muster_gptr signal; };
+struct muster_memory_result { uint64_t value; uint64_t count; };
+struct muster_memory_stats { uint64_t heap_bytes; uint64_t fresh_bytes; uint64_t used_bytes; uint64_t used_blocks; uint64_t allocated; uint64_t refused; uint64_t symmetric_bytes; uint64_t reserved; };
 struct muster_message_header { uint32_t struct_size; uint32_t type; uint64_t source; uint64_t destination; uint64_t target; int64_t target_version; uint64_t trace_id[2]; uint64_t span_id; uint32_t trace_flags; uint32_t hops; };
 struct muster_buffer { const void *data; uint64_t bytes; };
 struct muster_value { int64_t integer; double real; const void *data; uint64_t bytes; };
@@ -354,6 +366,19 @@ muster_status muster_manager_worker_failed(muster_queue *requests, uint64_t requ
 muster_status muster_manager_worker_ended(muster_queue *requests, muster_cluster *cluster, uint32_t member, const char *text, size_t text_bytes, muster_error *error);
 muster_status muster_manager_request_done(muster_queue *requests, uint64_t request, const char *address, size_t address_bytes, muster_error *error);
 muster_status muster_manager_request_fail(muster_queue *requests, uint64_t request, muster_status status, const char *text, size_t text_bytes);
+muster_status muster_memory_open(muster_group *group, const muster_memory_config *config, int64_t timeout_ns, muster_memory **out_memory, muster_error *error);
+void muster_memory_release(muster_memory *memory);
+uint32_t muster_memory_locale(const muster_memory *memory);
+uint32_t muster_memory_locales(const muster_memory *memory);
+muster_status muster_memory_pointer(const muster_memory *memory, uint32_t locale, uint64_t offset, muster_gptr *out);
+muster_status muster_memory_parts(const muster_memory *memory, muster_gptr pointer, uint32_t *out_locale, uint64_t *out_offset);
+muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes, void **out_address);
+muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment, int64_t timeout_ns, uint64_t *out_offset, muster_error *error);
+muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes, muster_gptr *out);
+muster_status muster_memory_free(muster_memory *memory, muster_gptr block);
+muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation, muster_memory_result *out);
+muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch);
+muster_status muster_memory_get_stats(const muster_memory *memory, uint32_t locale, muster_memory_stats *out_stats);
 muster_status muster_message_create(muster_message **out_message);
 muster_status muster_message_copy(const muster_message *message, muster_message **out_message);
 muster_status muster_message_get_header(const muster_message *message, muster_message_header *out_header);
@@ -664,6 +689,19 @@ surface.functions = {
   { "muster_manager_worker_ended", "muster_status", { { "handle", "requests", "muster_queue" }, { "handle", "cluster", "muster_cluster" }, { "number", "member", "uint32_t" }, { "text", "text", "char" }, { "error", "error", "muster_error" } } },
   { "muster_manager_request_done", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "text", "address", "char" }, { "error", "error", "muster_error" } } },
   { "muster_manager_request_fail", "muster_status", { { "handle", "requests", "muster_queue" }, { "number", "request", "uint64_t" }, { "number", "status", "muster_status" }, { "text", "text", "char" } } },
+  { "muster_memory_open", "muster_status", { { "handle", "group", "muster_group" }, { "struct", "config", "muster_memory_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_memory", "muster_memory" }, { "error", "error", "muster_error" } } },
+  { "muster_memory_release", "void", { { "handle", "memory", "muster_memory" } } },
+  { "muster_memory_locale", "uint32_t", { { "handle", "memory", "muster_memory" } } },
+  { "muster_memory_locales", "uint32_t", { { "handle", "memory", "muster_memory" } } },
+  { "muster_memory_pointer", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "offset", "uint64_t" }, { "gives_number", "out", "muster_gptr" } } },
+  { "muster_memory_parts", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "pointer", "muster_gptr" }, { "gives_number", "out_locale", "uint32_t" }, { "gives_number", "out_offset", "uint64_t" } } },
+  { "muster_memory_address", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "pointer", "muster_gptr" }, { "number", "bytes", "uint64_t" }, { "as_it_is", "out_address", "void" } } },
+  { "muster_memory_symmetric", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "bytes", "uint64_t" }, { "number", "alignment", "uint64_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_offset", "uint64_t" }, { "error", "error", "muster_error" } } },
+  { "muster_memory_allocate", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "bytes", "uint64_t" }, { "gives_number", "out", "muster_gptr" } } },
+  { "muster_memory_free", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "block", "muster_gptr" } } },
+  { "muster_memory_run", "muster_status", { { "handle", "memory", "muster_memory" }, { "struct", "operation", "muster_memory_operation" }, { "gives_struct", "out", "muster_memory_result" } } },
+  { "muster_memory_epoch", "muster_status", { { "handle", "memory", "muster_memory" }, { "new", "out_epoch", "muster_epoch" } } },
+  { "muster_memory_get_stats", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "gives_struct", "out_stats", "muster_memory_stats" } } },
   { "muster_message_create", "muster_status", { { "new", "out_message", "muster_message" } } },
   { "muster_message_copy", "muster_status", { { "handle", "message", "muster_message" }, { "new", "out_message", "muster_message" } } },
   { "muster_message_get_header", "muster_status", { { "handle", "message", "muster_message" }, { "gives_struct", "out_header", "muster_message_header" } } },
@@ -835,7 +873,7 @@ surface.functions = {
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }
 
-surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_memory", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
   { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
@@ -865,6 +903,10 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_group_status", 32, { { "state", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "sequence", 8, "uint64_t" }, { "shares_memory", 16, "uint32_t" }, { "reserved", 20, "uint32_t" } } },
   { "muster_manager_request", 64, { { "struct_size", 0, "uint32_t" }, { "operation", 4, "uint32_t" }, { "member", 8, "uint32_t" }, { "count", 12, "uint32_t" }, { "from", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "data", 24, "uint64_t" }, { "launch", 32, "muster_launch" }, { "address", 40, "char" }, { "cluster", 48, "muster_cluster" }, { "cluster_tag", 56, "uint64_t" } } },
   { "muster_manager_ops", 64, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "launch", 8, "" }, { "connect", 16, "" }, { "connect_worker", 24, "" }, { "manage", 32, "" }, { "kill", 40, "" }, { "cancel", 48, "" }, { "destroy", 56, "" } } },
+  { "muster_memory_config", 32, { { "struct_size", 0, "uint32_t" }, { "locale_bits", 4, "uint32_t" }, { "segment_bytes", 8, "uint64_t" }, { "symmetric_bytes", 16, "uint64_t" }, { "max_tokens", 24, "uint32_t" }, { "max_pending", 28, "uint32_t" } } },
+  { "muster_memory_operation", 80, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "target", 8, "muster_gptr" }, { "local", 16, "void" }, { "bytes", 24, "uint64_t" }, { "cell", 32, "uint32_t" }, { "order", 36, "int32_t" }, { "operation", 40, "int32_t" }, { "notify", 44, "uint32_t" }, { "value", 48, "uint64_t" }, { "expected", 56, "uint64_t" }, { "expected_count", 64, "uint64_t" }, { "signal", 72, "muster_gptr" } } },
+  { "muster_memory_result", 16, { { "value", 0, "uint64_t" }, { "count", 8, "uint64_t" } } },
+  { "muster_memory_stats", 64, { { "heap_bytes", 0, "uint64_t" }, { "fresh_bytes", 8, "uint64_t" }, { "used_bytes", 16, "uint64_t" }, { "used_blocks", 24, "uint64_t" }, { "allocated", 32, "uint64_t" }, { "refused", 40, "uint64_t" }, { "symmetric_bytes", 48, "uint64_t" }, { "reserved", 56, "uint64_t" } } },
   { "muster_message_header", 72, { { "struct_size", 0, "uint32_t" }, { "type", 4, "uint32_t" }, { "source", 8, "uint64_t" }, { "destination", 16, "uint64_t" }, { "target", 24, "uint64_t" }, { "target_version", 32, "int64_t" }, { "trace_id", 40, "uint64_t" }, { "span_id", 56, "uint64_t" }, { "trace_flags", 64, "uint32_t" }, { "hops", 68, "uint32_t" } } },
   { "muster_buffer", 16, { { "data", 0, "void" }, { "bytes", 8, "uint64_t" } } },
   { "muster_value", 32, { { "integer", 0, "int64_t" }, { "real", 8, "double" }, { "data", 16, "void" }, { "bytes", 24, "uint64_t" } } },

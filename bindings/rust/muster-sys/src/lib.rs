@@ -38,6 +38,8 @@ mod group;
 pub use group::*;
 mod manager;
 pub use manager::*;
+mod memory;
+pub use memory::*;
 mod message;
 pub use message::*;
 mod message_queue;
