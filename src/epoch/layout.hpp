@@ -69,6 +69,7 @@ struct alignas(128) EpochSlot {
     alignas(128) std::atomic<uint64_t> hazards[hazard_slots];
     std::atomic<uint64_t> owner_generation; // what follows belongs to this registration
     std::atomic<uint64_t> owner_start;
+    std::atomic<uint64_t> owner_home; // address, in the owner's process, of the opening that has registered it
     std::atomic<int32_t> owner_thread;
     std::atomic<uint32_t> uses_hazards;
     std::atomic<uint64_t> blocked_epoch;

@@ -25,6 +25,7 @@ bool Epoch::claim(EpochSlot &slot, uint64_t seen) noexcept {
     const int32_t thread = static_cast<int32_t>(::syscall(SYS_gettid));
     slot.owner_thread.store(thread, std::memory_order_relaxed);
     slot.owner_start.store(bound ? thread_start_time(process_, thread) : process_start_, std::memory_order_relaxed);
+    slot.owner_home.store(reinterpret_cast<uintptr_t>(home_), std::memory_order_relaxed);
     // release: a thread that reads this generation reads the fields above. Until then it has only the process id.
     slot.owner_generation.store(generation, std::memory_order_release);
     return true;
@@ -97,6 +98,7 @@ bool Epoch::take_from_dead(EpochSlot &slot) noexcept {
     const bool complete = slot.owner_generation.load(std::memory_order_acquire) == generation_of(seen);
     const int32_t process = process_of(seen), thread = slot.owner_thread.load(std::memory_order_relaxed);
     const uint64_t start = slot.owner_start.load(std::memory_order_relaxed);
+    const uint64_t home = slot.owner_home.load(std::memory_order_relaxed); // before the claim replaces it
     const bool bound = header_->is_thread_bound != 0 && complete;
     if (may_be_alive(process, bound ? thread : process, complete ? start : 0)) return false;
     if (!claim(slot, seen)) return false; // another thread has taken it
@@ -109,9 +111,10 @@ bool Epoch::take_from_dead(EpochSlot &slot) noexcept {
     slot.sealed.store(slot.head.load(std::memory_order_relaxed), std::memory_order_relaxed);
     seal(slot);
     abandon(slot);
-    // The reference of its token. Of a shared manager it may belong to another opening by this process: that one is
-    // kept until the process ends.
-    if (!is_shared()) release();
+    // A thread of this process: the reference of its token, which keeps the opening that has registered it. (An earlier
+    // process with our number had threads that began before us.)
+    if (bound && kind_of(seen) == MUSTER_EPOCH_TOKEN_IN_USE && process == process_ && start >= process_start_)
+        reinterpret_cast<EpochHome *>(home)->manager.load(std::memory_order_relaxed)->release();
     return true;
 }
 

@@ -354,12 +354,15 @@ static void test_a_process_that_is_stopped_stops_no_other(void **state) {
 }
 
 static int take_over(int fd) {
-    muster_epoch_token *const t = token_of(open_in(fd));
+    muster_epoch *const epoch = open_in(fd);
+    muster_epoch_token *const t = token_of(epoch);
     uint64_t back = 0;
     uint32_t count = 0;
     const int done = muster_epoch_synchronize(t, 20 * second, NULL) == MUSTER_OK &&
                      muster_epoch_synchronize(t, 20 * second, NULL) == MUSTER_OK &&
                      muster_epoch_poll(t, 1, 0, &back, 1, &count, NULL) == MUSTER_OK && count == 1 && back == 7;
+    muster_epoch_unregister(t);
+    muster_epoch_release(epoch);
     return done ? 0 : 1;
 }
 

@@ -128,6 +128,7 @@ class Epoch {
     Queue *const queue_ = nullptr;
     const int32_t process_ = 1;
     const uint64_t process_start_ = 1;
+    const void *const home_ = nullptr;
     const Fence fence_ = Fence::per_pin;
     const uint64_t capacity_ = capacity, max_tokens_ = tokens, table_entries_ = 2 * capacity / bag_objects;
     EpochHeader *const header_ = &header;
