@@ -49,6 +49,15 @@ typedef struct muster_memory_config {
     uint32_t max_pending;     /**< As in muster_epoch_config. */
 } muster_memory_config;
 
+/** Where the segments are in this process, for `inline/memory.h` and compilers of other languages. */
+typedef struct muster_memory_view {
+    const uint64_t *bases;  /**< For each locale the address of offset 0 of its segment, or 0: it is not mapped. Valid
+                               until  the memory is released. */
+    uint64_t segment_bytes; /**< Size of each segment. */
+    uint32_t locales;       /**< Number of locales. */
+    uint32_t offset_bits;   /**< Bits of a global pointer for the offset: 64 - muster_memory_config::locale_bits. */
+} muster_memory_view;
+
 /** What an operation does. */
 enum muster_memory_kind {
     MUSTER_MEMORY_PUT = 1,              /**< Copies `bytes` bytes from `local` to the target. */
@@ -182,6 +191,14 @@ MUSTER_API muster_status muster_memory_parts(const muster_memory *memory, muster
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes,
                                                void **out_address);
+
+/** Returns where the segments are in this process: muster_memory_address() without a call and without checks.
+ * @param[in]  memory    Memory.
+ * @param[out] out_view  The view.
+ * @retval MUSTER_OK     Returned.
+ * @retval MUSTER_E_ARG  No memory, or no destination.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_get_view(const muster_memory *memory, muster_memory_view *out_view);
 
 /** Allocates the same offset in each segment; the bytes are zero. All locales make the same calls in the same order.
  * There is no free: it is for what lasts as long as the memory.

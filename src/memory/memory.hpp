@@ -7,6 +7,7 @@
 #include "transport/segment.hpp"
 
 #include <mutex>
+#include <vector>
 
 namespace muster {
 
@@ -22,6 +23,7 @@ class Memory final : public Object {
 
     // Null: nil, no such locale, or beyond the segment. Sizes and offsets are those of the caller.
     unsigned char *address(muster_gptr pointer, uint64_t bytes) const noexcept;
+    const uint64_t *bases() const noexcept { return bases_.data(); }
     Heap heap(uint32_t locale) const noexcept;
     Result<uint64_t> allocate_symmetric(uint64_t bytes, uint64_t alignment, Deadline &deadline);
     uint64_t symmetric_used() const noexcept { return symmetric_.load(std::memory_order_relaxed); }
@@ -29,8 +31,10 @@ class Memory final : public Object {
     Status run(const muster_memory_operation &operation, muster_memory_result &out) noexcept;
 
   private:
-    Memory(Group &group, const MemoryShape &what, Segment mapped) noexcept
-        : shape(what), group_(&group), mapped_(std::move(mapped)) {}
+    Memory(Group &group, const MemoryShape &what, Segment mapped)
+        : shape(what), group_(&group), mapped_(std::move(mapped)), bases_(what.locales) {
+        for (uint32_t r = 0; r < what.locales; r++) bases_[r] = reinterpret_cast<uintptr_t>(segment(r));
+    }
     ~Memory() override { muster_epoch_release(epoch_); }
     unsigned char *base() const noexcept { return static_cast<unsigned char *>(mapped_.mapping); }
     unsigned char *segment(uint32_t locale) const noexcept {
@@ -41,6 +45,7 @@ class Memory final : public Object {
 
     const Ref<Group> group_;
     const Segment mapped_;
+    std::vector<uint64_t> bases_;
     std::atomic<uint64_t> symmetric_{memory_first_offset}; // written under lock_
     std::mutex lock_;                                      // held during a symmetric allocation
     std::mutex epoch_lock_;

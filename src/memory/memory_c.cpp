@@ -108,6 +108,13 @@ muster_status muster_memory_address(const muster_memory *memory, muster_gptr poi
     return MUSTER_OK;
 }
 
+muster_status muster_memory_get_view(const muster_memory *memory, muster_memory_view *out_view) {
+    if (memory == nullptr || out_view == nullptr) return MUSTER_E_ARG;
+    const Memory &self = *unwrap(memory);
+    *out_view = {self.bases(), self.shape.segment_bytes, self.shape.locales, self.shape.offset_bits()};
+    return MUSTER_OK;
+}
+
 muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment, int64_t timeout_ns,
                                       uint64_t *out_offset, muster_error *error) {
     return boundary(error, [&]() -> Result<void> {

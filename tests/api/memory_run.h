@@ -6,6 +6,7 @@
 #include "group_run.h"
 
 #include <muster/inline/epoch.h>
+#include <muster/inline/memory.h>
 #include <sched.h>
 
 static inline muster_memory *open_memory(member *me, const muster_memory_config *config) {
@@ -40,7 +41,9 @@ typedef struct node {
 
 static inline node *node_at(muster_memory *memory, muster_gptr pointer) {
     void *address = NULL;
+    muster_memory_view view;
     CHECK(muster_memory_address(memory, pointer, sizeof(node), &address) == MUSTER_OK);
+    CHECK(muster_memory_get_view(memory, &view) == MUSTER_OK && muster_memory_at_inline(&view, pointer) == address);
     return address;
 }
 static inline bool push(muster_memory *memory, muster_gptr top, uint32_t locale, uint64_t value) {

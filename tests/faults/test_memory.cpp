@@ -2,6 +2,8 @@
 // memory.h.
 #include "scenario.hpp"
 
+#include <muster/inline/memory.h>
+
 #include <cstring>
 
 using namespace faults;
@@ -40,6 +42,9 @@ SCENARIO(memory, alone) {
     OK(muster_memory_allocate, memory, 0, 100, &block);
     void *address = nullptr;
     OK(muster_memory_address, memory, block, 100, &address);
+    muster_memory_view view{};
+    OK(muster_memory_get_view, memory, &view);
+    EXPECT(muster_memory_at_inline(&view, block) == address);
     std::memset(address, 1, 100);
     muster_memory_operation add{};
     add.struct_size = sizeof add;

@@ -51,6 +51,7 @@ typedef struct muster_memory_config muster_memory_config;
 typedef struct muster_memory_operation muster_memory_operation;
 typedef struct muster_memory_result muster_memory_result;
 typedef struct muster_memory_stats muster_memory_stats;
+typedef struct muster_memory_view muster_memory_view;
 typedef struct muster_message muster_message;
 typedef struct muster_message_header muster_message_header;
 typedef struct muster_message_queue muster_message_queue;
@@ -192,6 +193,7 @@ struct muster_group_status { uint32_t state; uint32_t kind; uint64_t sequence; u
 struct muster_manager_request { uint32_t struct_size; uint32_t operation; uint32_t member; uint32_t count; uint32_t from; uint32_t reserved; uint64_t data; const muster_launch *launch; const char *address; muster_cluster *cluster; uint64_t cluster_tag; };
 struct muster_manager_ops { uint32_t struct_size; uint32_t flags; void (*launch)(void *self, uint64_t request, const muster_manager_request *what); void (*connect)(void *self, uint64_t request, const muster_manager_request *what); void (*connect_worker)(void *self, uint64_t request, const muster_manager_request *what); void (*manage)(void *self, uint64_t request, const muster_manager_request *what); void (*kill)(void *self, uint64_t request, const muster_manager_request *what); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
 struct muster_memory_config { uint32_t struct_size; uint32_t locale_bits; uint64_t segment_bytes; uint64_t symmetric_bytes; uint32_t max_tokens; uint32_t max_pending; };
+struct muster_memory_view { const uint64_t *bases; uint64_t segment_bytes; uint32_t locales; uint32_t offset_bits; };
 struct muster_memory_operation { uint32_t struct_size; uint32_t kind; muster_gptr target; void *local; uint64_t bytes; uint32_t cell; int32_t order; int32_t operation; uint32_t notify; uint64_t value; uint64_t expected; uint64_t expected_count; muster_gptr signal; };
 struct muster_memory_result { uint64_t value; uint64_t count; };
 struct muster_memory_stats { uint64_t heap_bytes; uint64_t fresh_bytes; uint64_t used_bytes; uint64_t used_blocks; uint64_t allocated; uint64_t refused; uint64_t symmetric_bytes; uint64_t reserved; };
@@ -373,6 +375,7 @@ uint32_t muster_memory_locales(const muster_memory *memory);
 muster_status muster_memory_pointer(const muster_memory *memory, uint32_t locale, uint64_t offset, muster_gptr *out);
 muster_status muster_memory_parts(const muster_memory *memory, muster_gptr pointer, uint32_t *out_locale, uint64_t *out_offset);
 muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes, void **out_address);
+muster_status muster_memory_get_view(const muster_memory *memory, muster_memory_view *out_view);
 muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment, int64_t timeout_ns, uint64_t *out_offset, muster_error *error);
 muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes, muster_gptr *out);
 muster_status muster_memory_free(muster_memory *memory, muster_gptr block);
@@ -696,6 +699,7 @@ surface.functions = {
   { "muster_memory_pointer", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "offset", "uint64_t" }, { "gives_number", "out", "muster_gptr" } } },
   { "muster_memory_parts", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "pointer", "muster_gptr" }, { "gives_number", "out_locale", "uint32_t" }, { "gives_number", "out_offset", "uint64_t" } } },
   { "muster_memory_address", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "pointer", "muster_gptr" }, { "number", "bytes", "uint64_t" }, { "as_it_is", "out_address", "void" } } },
+  { "muster_memory_get_view", "muster_status", { { "handle", "memory", "muster_memory" }, { "gives_struct", "out_view", "muster_memory_view" } } },
   { "muster_memory_symmetric", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "bytes", "uint64_t" }, { "number", "alignment", "uint64_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_offset", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_memory_allocate", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "bytes", "uint64_t" }, { "gives_number", "out", "muster_gptr" } } },
   { "muster_memory_free", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "block", "muster_gptr" } } },
@@ -904,6 +908,7 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_manager_request", 64, { { "struct_size", 0, "uint32_t" }, { "operation", 4, "uint32_t" }, { "member", 8, "uint32_t" }, { "count", 12, "uint32_t" }, { "from", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "data", 24, "uint64_t" }, { "launch", 32, "muster_launch" }, { "address", 40, "char" }, { "cluster", 48, "muster_cluster" }, { "cluster_tag", 56, "uint64_t" } } },
   { "muster_manager_ops", 64, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "launch", 8, "" }, { "connect", 16, "" }, { "connect_worker", 24, "" }, { "manage", 32, "" }, { "kill", 40, "" }, { "cancel", 48, "" }, { "destroy", 56, "" } } },
   { "muster_memory_config", 32, { { "struct_size", 0, "uint32_t" }, { "locale_bits", 4, "uint32_t" }, { "segment_bytes", 8, "uint64_t" }, { "symmetric_bytes", 16, "uint64_t" }, { "max_tokens", 24, "uint32_t" }, { "max_pending", 28, "uint32_t" } } },
+  { "muster_memory_view", 24, { { "bases", 0, "uint64_t" }, { "segment_bytes", 8, "uint64_t" }, { "locales", 16, "uint32_t" }, { "offset_bits", 20, "uint32_t" } } },
   { "muster_memory_operation", 80, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "target", 8, "muster_gptr" }, { "local", 16, "void" }, { "bytes", 24, "uint64_t" }, { "cell", 32, "uint32_t" }, { "order", 36, "int32_t" }, { "operation", 40, "int32_t" }, { "notify", 44, "uint32_t" }, { "value", 48, "uint64_t" }, { "expected", 56, "uint64_t" }, { "expected_count", 64, "uint64_t" }, { "signal", 72, "muster_gptr" } } },
   { "muster_memory_result", 16, { { "value", 0, "uint64_t" }, { "count", 8, "uint64_t" } } },
   { "muster_memory_stats", 64, { { "heap_bytes", 0, "uint64_t" }, { "fresh_bytes", 8, "uint64_t" }, { "used_bytes", 16, "uint64_t" }, { "used_blocks", 24, "uint64_t" }, { "allocated", 32, "uint64_t" }, { "refused", 40, "uint64_t" }, { "symmetric_bytes", 48, "uint64_t" }, { "reserved", 56, "uint64_t" } } },

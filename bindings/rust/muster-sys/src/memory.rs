@@ -55,6 +55,23 @@ impl muster_memory_config {
     }
 }
 
+/// Where the segments are in this process, for `inline/memory.h` and compilers of other languages.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_memory_view {
+    pub bases: *const u64,
+    pub segment_bytes: u64,
+    pub locales: u32,
+    pub offset_bits: u32,
+}
+
+impl Default for muster_memory_view {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
 /// An operation on one target.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -138,6 +155,8 @@ extern "C" {
     pub fn muster_memory_parts(memory: *const muster_memory, pointer: muster_gptr, out_locale: *mut u32, out_offset: *mut u64) -> muster_status;
     /// Returns the address of a place in this process.
     pub fn muster_memory_address(memory: *const muster_memory, pointer: muster_gptr, bytes: u64, out_address: *mut *mut c_void) -> muster_status;
+    /// Returns where the segments are in this process: muster_memory_address() without a call and without checks.
+    pub fn muster_memory_get_view(memory: *const muster_memory, out_view: *mut muster_memory_view) -> muster_status;
     /// Allocates the same offset in each segment; the bytes are zero.
     pub fn muster_memory_symmetric(memory: *mut muster_memory, bytes: u64, alignment: u64, timeout_ns: i64, out_offset: *mut u64, error: *mut muster_error) -> muster_status;
     /// Allocates a block in the heap of a locale.
@@ -167,6 +186,11 @@ mod layout {
         at!(muster_memory_config, symmetric_bytes, 16);
         at!(muster_memory_config, max_tokens, 24);
         at!(muster_memory_config, max_pending, 28);
+        assert_eq!(size_of::<muster_memory_view>(), 24);
+        at!(muster_memory_view, bases, 0);
+        at!(muster_memory_view, segment_bytes, 8);
+        at!(muster_memory_view, locales, 16);
+        at!(muster_memory_view, offset_bits, 20);
         assert_eq!(size_of::<muster_memory_operation>(), 80);
         at!(muster_memory_operation, struct_size, 0);
         at!(muster_memory_operation, kind, 4);

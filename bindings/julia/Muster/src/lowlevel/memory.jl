@@ -32,6 +32,14 @@ end
 muster_memory_config(; locale_bits = 0, segment_bytes = 0, symmetric_bytes = 0, max_tokens = 0, max_pending = 0) =
     muster_memory_config(sizeof(muster_memory_config), locale_bits, segment_bytes, symmetric_bytes, max_tokens, max_pending)
 
+# Where the segments are in this process, for `inline/memory.h` and compilers of other languages.
+struct muster_memory_view # 24 bytes
+    bases::Ptr{UInt64}
+    segment_bytes::UInt64
+    locales::UInt32
+    offset_bits::UInt32
+end
+
 # An operation on one target.
 struct muster_memory_operation # 80 bytes
     struct_size::UInt32
@@ -110,6 +118,12 @@ const at_muster_memory_address = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_address => at_muster_memory_address)
 @inline muster_memory_address(memory, pointer, bytes, out_address) =
     ccall(at_muster_memory_address[], muster_status, (Ptr{muster_memory}, muster_gptr, UInt64, Ptr{Ptr{Cvoid}}), memory, pointer, bytes, out_address)
+
+# Returns where the segments are in this process: muster_memory_address() without a call and without checks.
+const at_muster_memory_get_view = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_memory_get_view => at_muster_memory_get_view)
+@inline muster_memory_get_view(memory, out_view) =
+    ccall(at_muster_memory_get_view[], muster_status, (Ptr{muster_memory}, Ptr{muster_memory_view}), memory, out_view)
 
 # Allocates the same offset in each segment; the bytes are zero.
 const at_muster_memory_symmetric = Ref{Ptr{Cvoid}}(C_NULL)
