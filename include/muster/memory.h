@@ -229,7 +229,7 @@ MUSTER_API muster_status muster_memory_symmetric(muster_memory *memory, uint64_t
  * @param[in]  memory  Memory.
  * @param[in]  locale  Any locale.
  * @param[in]  bytes   Size, not 0. It is rounded up: 16 bytes and at most half of it more.
- * @param[out] out     The block, aligned to 16 bytes. Its contents are undefined.
+ * @param[out] out     The block, aligned to 16 bytes, from 1 KiB on to 64. Its contents are undefined.
  * @retval MUSTER_OK       Allocated.
  * @retval MUSTER_AGAIN    The heap has no room for it now; nothing changed.
  * @retval MUSTER_E_ARG    No such locale, no size, or no destination.

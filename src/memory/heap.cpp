@@ -12,13 +12,14 @@ uint32_t tag_of(uint64_t at, uint32_t which) noexcept {
 
 uint32_t class_for(uint64_t bytes) noexcept {
     uint32_t which = 0;
-    while (which < block_classes && class_bytes(which) < bytes) which++;
+    while (which < block_classes && class_bytes(which) < bytes + lead_bytes(which)) which++;
     return which;
 }
 
 } // namespace
 
-// The first free block of a class, or 0. Its head is that of a free block still; only this thread has it.
+// The first free block of a class: the offset of its head; or 0. Its head is that of a free block still; only this
+// thread has it.
 uint64_t Heap::take(uint32_t which) noexcept {
     muster_aba_cell &list = head_.lists[which];
     muster_aba first = muster_aba_read_inline(&list.now);
@@ -30,13 +31,15 @@ uint64_t Heap::take(uint32_t which) noexcept {
     return 0;
 }
 
-// A block of bytes that were never used, or 0.
+// A block of bytes that were never used: the offset of its head; or 0.
 uint64_t Heap::make(uint32_t which) noexcept {
-    const uint64_t size = class_bytes(which);
-    uint64_t at = head_.fresh.load(std::memory_order_relaxed);
+    const uint64_t size = class_bytes(which), lead = lead_bytes(which);
+    uint64_t fresh = head_.fresh.load(std::memory_order_relaxed), first;
     do {
-        if (at > end_ || size > end_ - at) return 0;
-    } while (!head_.fresh.compare_exchange_weak(at, at + size, std::memory_order_relaxed));
+        first = (fresh + lead - 1) / lead * lead;
+        if (first > end_ || size > end_ - first) return 0;
+    } while (!head_.fresh.compare_exchange_weak(fresh, first + size, std::memory_order_relaxed));
+    const uint64_t at = first + lead - block_head_bytes;
     block(at).state.store(block_free, std::memory_order_relaxed);
     block(at).tag.store(tag_of(at, which), std::memory_order_release);
     return at;
@@ -44,7 +47,7 @@ uint64_t Heap::make(uint32_t which) noexcept {
 
 Status Heap::allocate(uint64_t bytes, uint64_t &out_offset) noexcept {
     if (bytes >= end_ - begin_) return MUSTER_E_LIMIT; // also: there is no heap
-    const uint32_t which = class_for(bytes + block_head_bytes);
+    const uint32_t which = class_for(bytes);
     if (which == block_classes || class_bytes(which) > end_ - begin_) return MUSTER_E_LIMIT;
     uint64_t at = take(which);
     if (at == 0) at = make(which);

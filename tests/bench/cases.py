@@ -237,6 +237,30 @@ def atomic():
                    cell(over, ["--what", "contended"]), [(bare_name, cell(bare, ["--what", "contended"]))])
 
 
+def memory():
+    """Rank 0 uses the segment of rank 1, another process of the host."""
+    def over(which, what, size=64):
+        return ["memory", "--over", which, "--what", what, "--size", str(size)]
+
+    ranks = [("OpenSHMEM", ["oshrun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "atomic_shmem"])]
+    ranks += [("MPI osc/sm", ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2", "--mca", "osc",
+                              "sm", "atomic_mpi"])]
+    for what, name in (("fetch", "fetch-add"), ("exchange", "compare-and-exchange")):
+        peers = [("instruction", over("bare", what)), *(ranks if what == "exchange" else [])]
+        yield Case("memory", f"{name} on an address found inline", "time", "ns", "low", "ns", over("address", what), peers)
+        yield Case("memory", f"{name} by the C call", "time", "ns", "low", "ns", over("muster", what), peers)
+    for what in ("put", "get"):
+        yield Case("memory", f"{what} 8 B by the C call", "time", "ns", "low", "ns", over("muster", what, 8),
+                   [("memcpy", over("bare", what, 8))])
+        for size in (65536, MB80):
+            yield throughput("memory", f"{what} {SIZES[size]}", over("muster", what, size),
+                             [("memcpy", over("bare", what, size)),
+                              ("stream over shm", command("link", "oneway", size, over="shm"))])
+    for size in (64, 1000):
+        yield Case("memory", f"allocate and free {size} B", "time", "ns", "low", "ns", over("muster", "allocate", size),
+                   [("malloc of glibc, one process", over("malloc", "allocate", size))])
+
+
 def star():
     """Two members and the broker, three processes; the peers have as many."""
     def member(over, what, size):
@@ -433,6 +457,7 @@ GROUPS = {
     "collective": collective,
     "epoch": epoch,
     "atomic": atomic,
+    "memory": memory,
     "star": star,
     "mpi": mpi,
     "store": store,

@@ -61,6 +61,10 @@ static void measure(muster_memory *memory, const struct options *o, const char *
     muster_memory_view view;
     check("view", muster_memory_get_view(memory, &view), &error);
     const int finds = !strcmp(o->over, "address");
+    if (puts || gets) { /* both have their pages */
+        memset(address, 1, o->size);
+        memset(local, 1, o->size);
+    }
     const double begun = now_us();
     for (long i = 0; i < count; i++) {
         if (finds) {
