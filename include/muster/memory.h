@@ -45,8 +45,10 @@ typedef struct muster_memory_config {
     uint64_t segment_bytes;   /**< Size of each segment, rounded up to pages; at least 64 KiB, at most what the offset
                                    can express. All of it is allocated at once. 0: 16 MiB. */
     uint64_t symmetric_bytes; /**< How much of it is for symmetric allocation, rounded up to pages; 0: a quarter. */
-    uint32_t max_tokens;      /**< As in muster_epoch_config, for muster_memory_epoch(). */
-    uint32_t max_pending;     /**< As in muster_epoch_config. */
+    uint32_t max_tokens;      /**< As in muster_epoch_config, for muster_memory_epoch(); 0: 4 for each locale, at least
+                                   16. */
+    uint32_t max_pending; /**< As in muster_epoch_config; 0: 4096. All of it is allocated at once, too: 24 bytes each
+                               for every token. */
 } muster_memory_config;
 
 /** Where the segments are in this process, for `inline/memory.h` and compilers of other languages. */

@@ -4,6 +4,8 @@
 #include "context/host_call.hpp"
 #include "memory/memory.hpp"
 
+#include <algorithm>
+
 using namespace muster;
 
 namespace {
@@ -33,8 +35,8 @@ Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32
                            static_cast<unsigned long long>(config.symmetric_bytes),
                            static_cast<unsigned long long>(shape.segment_bytes));
     shape.symmetric_bytes = to_pages(config.symmetric_bytes == 0 ? shape.segment_bytes / 4 : config.symmetric_bytes);
-    shape.max_tokens = config.max_tokens;
-    shape.max_pending = config.max_pending;
+    shape.max_tokens = config.max_tokens != 0 ? config.max_tokens : std::min(std::max(16U, 4 * locales), 65536U);
+    shape.max_pending = config.max_pending != 0 ? config.max_pending : 4096;
     if (muster_epoch_size(shape.max_tokens, shape.max_pending) == 0)
         return Error::make(MUSTER_E_ARG,
                            "max_tokens is %u, and the maximum 65536; max_pending is %u, and the maximum %u",
