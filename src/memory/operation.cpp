@@ -103,7 +103,7 @@ Status Memory::run(const muster_memory_operation &what, muster_memory_result &ou
         if (what.signal != 0 && (word == nullptr || reinterpret_cast<uintptr_t>(word) % 8 != 0)) return MUSTER_E_ARG;
         if (what.bytes != 0) std::memcpy(at, what.local, what.bytes);
         if (word == nullptr) return MUSTER_OK;
-        // A release: who reads the new value acquires the bytes.
+        // A release: a locale that reads the new value acquires the bytes.
         const Status status =
             muster_atomic_fetch64(word, MUSTER_ATOMIC_ADD, what.value, MUSTER_ATOMIC_ACQ_REL, nullptr);
         if (what.notify != 0) muster_atomic_notify(word, 8);

@@ -245,29 +245,29 @@ static void note(const reply *r) {
              k, (unsigned long long)state[k].pin_epoch, (unsigned long long)global);
 }
 
-static void kill_actor(uint32_t who) {
-    kill(processes[who], SIGKILL);
-    waitpid(processes[who], NULL, 0);
-    close(channels[who]);
-    dead_pinned |= state[who].depth > 0;
-    memset(&state[who], 0, sizeof state[who]);
-    start_actor(who);
+static void kill_actor(uint32_t actor) {
+    kill(processes[actor], SIGKILL);
+    waitpid(processes[actor], NULL, 0);
+    close(channels[actor]);
+    dead_pinned |= state[actor].depth > 0;
+    memset(&state[actor], 0, sizeof state[actor]);
+    start_actor(actor);
 }
 
 static void one_step(const step *s) {
-    const uint32_t who = s->actor;
-    actor_state *const me = &state[who];
+    const uint32_t actor = s->actor;
+    actor_state *const me = &state[actor];
     command c = {.operation = s->operation, .a = s->a, .b = s->b};
     static reply r;
     if (s->operation == KILL) {
-        if (is_shared) kill_actor(who);
+        if (is_shared) kill_actor(actor);
         return;
     }
     if (s->operation == REGISTER) {
         if (me->is_registered) return;
         uint32_t registered = 0;
         for (uint32_t i = 0; i < actors; i++) registered += state[i].is_registered;
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         NEED(r.status == (registered < tokens ? MUSTER_OK : MUSTER_E_LIMIT), "%d with %u tokens", r.status, registered);
         if (r.status == MUSTER_OK) me->is_registered = me->was_registered = true, me->index = r.index;
         note(&r);
@@ -279,7 +279,7 @@ static void one_step(const step *s) {
         if (s->operation == READ) return;
         if (s->operation == PROTECT || s->operation == DEFER) c.a = 0, c.object = 1;
         if (s->operation == POLL) c.a = c.b = 0;
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         NEED(r.status == MUSTER_E_STALE, "%d of a token that is not registered", r.status);
         note(&r);
         return;
@@ -287,14 +287,14 @@ static void one_step(const step *s) {
     const uint32_t depth = me->depth;
     switch (s->operation) {
     case UNREGISTER:
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         NEED(r.status == MUSTER_OK, "%d", r.status);
         me->is_registered = false, me->depth = 0;
         forget_reached(me);
         memset(me->protected, 0, sizeof me->protected);
         break;
     case PIN:
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         if (s->a % 4 == 0 && depth > 0) {
             NEED(r.status == MUSTER_E_ARG, "%d: online", r.status);
         } else {
@@ -303,7 +303,7 @@ static void one_step(const step *s) {
         }
         break;
     case UNPIN:
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         if (depth == 0 || (s->a % 4 == 0 && depth > 1)) {
             NEED(r.status == MUSTER_E_ARG, "%d", r.status);
         } else {
@@ -312,7 +312,7 @@ static void one_step(const step *s) {
         }
         break;
     case REPIN:
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         NEED(r.status == (depth == 0 ? MUSTER_E_ARG : depth > 1 ? MUSTER_AGAIN : MUSTER_OK), "%d", r.status);
         if (r.status == MUSTER_OK) me->pin_epoch = r.stats.epoch, forget_reached(me);
         break;
@@ -322,13 +322,13 @@ static void one_step(const step *s) {
     case PROTECT:
         c.a = s->a % 9, c.object = s->b % 3 == 0 ? 0 : linked[s->b % linked_objects];
         if (c.object != 0 && depth > 0) me->reached[c.object] = true;
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         NEED(r.status == (c.a == 8 || (c.object != 0 && depth == 0) ? MUSTER_E_ARG : MUSTER_OK), "%d", r.status);
         if (r.status == MUSTER_OK) me->protected[c.a] = c.object;
         break;
     case DEFER:
         c.object = linked[s->a % linked_objects];
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         NEED(r.status == (pending[me->index] < max_pending ? MUSTER_OK : MUSTER_AGAIN), "%d with %llu objects",
              r.status, (unsigned long long)pending[me->index]);
         if (r.status != MUSTER_OK) break;
@@ -338,7 +338,7 @@ static void one_step(const step *s) {
         break;
     case RECLAIM: {
         const uint64_t before = global;
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         if (is_blocked(before)) {
             NEED(r.attempt.outcome == MUSTER_EPOCH_HELD, "outcome %d", r.attempt.outcome);
         } else if (r.attempt.outcome != MUSTER_EPOCH_HELD || !dead_pinned) {
@@ -349,12 +349,12 @@ static void one_step(const step *s) {
     }
     case POLL:
         c.a = s->a % (2 * max_pending), c.b = s->b % 3 == 0 ? 0 : s->b % (2 * max_pending);
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         NEED(r.status == MUSTER_OK || r.status == MUSTER_AGAIN, "%d", r.status);
         NEED(r.freed_count <= (c.a == 0 ? 8 : c.a), "%u objects freed", r.freed_count);
         break;
     case SYNCHRONIZE:
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         if (depth > 0)
             NEED(r.status == MUSTER_E_WOULD_DEADLOCK, "%d", r.status);
         else if (any_pinned())
@@ -363,7 +363,7 @@ static void one_step(const step *s) {
             NEED(r.status == MUSTER_OK || (dead_pinned && r.status == MUSTER_TIMEOUT), "%d", r.status);
         break;
     case BARRIER:
-        ask(who, &c, &r);
+        ask(actor, &c, &r);
         if (depth > 0) NEED(r.status == MUSTER_E_WOULD_DEADLOCK, "%d", r.status);
         break;
     default:

@@ -366,7 +366,7 @@ static int take_over(int fd) {
     return done ? 0 : 1;
 }
 
-// The token of a killed process, and then a process with the same number: the start time tells them apart.
+// The token of a killed process, and then a process with the same number: the start time distinguishes them.
 static void test_a_new_process_with_the_number_of_a_dead_one_is_not_mistaken_for_it(void **state) {
     (void)state;
     const int fd = fresh_memory(muster_epoch_size(8, 0));

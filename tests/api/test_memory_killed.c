@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Processes share a stack in global memory, and two of them are killed at any moment. The others go on, nothing is
-// popped or freed twice, and a kill loses no more than what the process had in its hands. MUSTER_SEED selects the
+// popped or freed twice, and a kill loses no more than what the process had just taken. MUSTER_SEED selects the
 // moments. ctest: full timeout=120
 #include "memory_run.h"
 
@@ -58,7 +58,7 @@ static void use_stack(member *me, uint64_t random) {
     void *cell = NULL;
     CHECK(muster_memory_address(memory, done, 8, &cell) == MUSTER_OK);
     muster_atomic_condition others = {.cell = cell, .value = 2, .size_bytes = 8, .comparison = MUSTER_ATOMIC_EQUAL};
-    CHECK(muster_atomic_wait(&others, 1, 1, 60 * second) == MUSTER_OK); // the killed ones block nobody
+    CHECK(muster_atomic_wait(&others, 1, 1, 60 * second) == MUSTER_OK); // the killed ones block no other
     while ((got = pop(memory, top, token, &value)) != 0) retire(memory, token, got);
     muster_epoch_stats stats = {.pending = 1};
     for (const time_t limit = time(NULL) + 20; (stats.pending > 0 || stats.tokens > 1) && time(NULL) < limit;) {
@@ -71,8 +71,8 @@ static void use_stack(member *me, uint64_t random) {
         CHECK(muster_memory_get_stats(memory, r, &heap) == MUSTER_OK);
         lost += heap.used_blocks;
     }
-    printf("%u tokens of the dead, %u registered, %llu objects wait, %llu nodes lost\n", stats.deaths, stats.tokens,
-           (unsigned long long)stats.pending, (unsigned long long)lost);
+    printf("%u tokens of killed processes, %u registered, %llu objects wait, %llu nodes lost\n", stats.deaths,
+           stats.tokens, (unsigned long long)stats.pending, (unsigned long long)lost);
     fflush(stdout);
     CHECK(stats.pending == 0 && stats.deaths >= 2 && lost <= 2 * (4 + 2)); // of each kill: polled, popped, made
     muster_error error;

@@ -157,7 +157,7 @@ function tests.words_flags_and_cells()
     check.equal(tostring(which[1]) .. tostring(which[2]), 'falsetrue')
 end
 
--- A second program adds to a word, retires an offset, and exits without a farewell while it is pinned.
+-- A second program adds to a word, retires an offset, and is killed while it is pinned.
 local function second(path)
     local memory = assert(atomics.attach(path))
     local epoch = assert(epochs.open { fd = memory.fd, offset = 4096 })
@@ -171,7 +171,7 @@ local function second(path)
     ffi.C.kill(ffi.C.getpid(), 9)
 end
 
-function tests.another_process_that_is_killed_blocks_nobody()
+function tests.another_process_that_is_killed_blocks_no_other()
     local path = ('/dev/shm/muster-lua-test-%s'):format(os.tmpname():match '[^/_]*$')
     local limits = { max_tokens = 4, max_pending = 64 }
     local memory = assert(atomics.share(path, 4096 + epochs.size(limits)))

@@ -8,7 +8,7 @@
  * pinned before e; then the epoch is e + 1, and P follows. So no reader anywhere is pinned later than any stamp. Copies
  * only grow. Within a locale the order of memory is that of epoch.pml; here each step is whole.
  *
- * Holds: no object is freed while the reader may use it; it is freed in the end, whoever has died.
+ * Holds: no object is freed while the reader may use it; it is freed in the end, whichever of them has died.
  *
  * Mutants:
  *   1  objects are stamped with P, a copy that lags
@@ -141,7 +141,7 @@ init {
     };
     running == 0;
     running = 1;
-    run elector(false, 3); /* whoever has died */
+    run elector(false, 3); /* whichever of them has died */
     running == 0;
     assert(freed || P[1] >= stamp + GRACE)
 }
