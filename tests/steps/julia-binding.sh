@@ -17,7 +17,6 @@ run test_project.jl
 run test_shared_arrays.jl
 run test_group.jl
 run test_messages.jl
-run -t 2 test_epoch.jl
 run -t 2 test_threads.jl
 run test_precompile.jl
 MUSTER_TRANSPORT=shm run test_cluster.jl launch ssh served topology busy dropped killed interrupted secret upgrade guest
