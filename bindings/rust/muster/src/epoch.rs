@@ -490,6 +490,15 @@ fn raw_of<T>(object: Option<Box<T>>) -> *mut T {
     object.map_or(ptr::null_mut(), Box::into_raw)
 }
 
+// What an exchange finds is read with acquire order; before Rust 1.64 that must not be stronger than the order of success.
+fn with_acquire(order: Ordering) -> Ordering {
+    match order {
+        Ordering::Relaxed => Ordering::Acquire,
+        Ordering::Release => Ordering::AcqRel,
+        other => other,
+    }
+}
+
 impl<T> Atomic<T> {
     /// Points to a new object.
     pub fn new(object: T) -> Atomic<T> {
@@ -520,7 +529,7 @@ impl<T> Atomic<T> {
         _: &'g Guard<'_>,
     ) -> std::result::Result<Shared<'g, T>, Box<T>> {
         let raw = Box::into_raw(new);
-        match self.raw.compare_exchange(current.raw, raw, order, Ordering::Acquire) {
+        match self.raw.compare_exchange(current.raw, raw, with_acquire(order), Ordering::Acquire) {
             Ok(_) => Ok(Shared { raw, guard: PhantomData }),
             Err(_) => Err(unsafe { Box::from_raw(raw) }),
         }
@@ -533,7 +542,7 @@ impl<T> Atomic<T> {
         order: Ordering,
         _: &'g Guard<'_>,
     ) -> std::result::Result<(), Shared<'g, T>> {
-        let done = self.raw.compare_exchange(current.raw, new.raw, order, Ordering::Acquire);
+        let done = self.raw.compare_exchange(current.raw, new.raw, with_acquire(order), Ordering::Acquire);
         done.map(drop).map_err(|raw| Shared { raw, guard: PhantomData })
     }
 }

@@ -140,6 +140,23 @@ fn a_guard_repins_and_protects() {
 }
 
 #[test]
+fn every_order_of_an_exchange_is_allowed() {
+    let epoch = epoch_with(false);
+    let token = epoch.register().unwrap();
+    let guard = token.pin();
+    let shared = Atomic::new(0u64);
+    for order in [Ordering::Relaxed, Ordering::Acquire, Ordering::Release, Ordering::AcqRel, Ordering::SeqCst] {
+        let now = shared.load(Ordering::Acquire, &guard);
+        let other = shared.compare_exchange(now, Box::new(1), order, &guard).unwrap();
+        assert!(shared.compare_exchange(now, Box::new(2), order, &guard).is_err());
+        assert_eq!(shared.compare_link(now, other, order, &guard), Err(other));
+        shared.compare_link(other, now, order, &guard).unwrap();
+        drop(unsafe { other.into_box() });
+    }
+    drop(unsafe { shared.load(Ordering::Acquire, &guard).into_box() });
+}
+
+#[test]
 fn threads_exchange_an_object() {
     let epoch = Epoch::new(&EpochConfig::default()).unwrap();
     let shared = Atomic::new(0u64);
