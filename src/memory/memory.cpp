@@ -189,12 +189,13 @@ unsigned char *Memory::address(muster_gptr pointer, uint64_t bytes) const noexce
     const uint64_t offset = shape.offset_of(pointer);
     if (offset == 0 || locale >= shape.locales || offset > shape.segment_bytes || bytes > shape.segment_bytes - offset)
         return nullptr;
-    return segment(locale) + offset;
+    return reinterpret_cast<unsigned char *>(bases_[locale]) + offset;
 }
 
 Heap Memory::heap(uint32_t locale) const noexcept {
     auto *const heads = reinterpret_cast<SegmentHead *>(base() + shape.heads_at());
-    return Heap(heads[locale], segment(locale), shape.symmetric_bytes, shape.segment_bytes);
+    return Heap(heads[locale], reinterpret_cast<unsigned char *>(bases_[locale]), shape.symmetric_bytes,
+                shape.segment_bytes);
 }
 
 Result<uint64_t> Memory::allocate_symmetric(uint64_t bytes, uint64_t alignment, Deadline &deadline) {

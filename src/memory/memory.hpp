@@ -33,13 +33,11 @@ class Memory final : public Object {
   private:
     Memory(Group &group, const MemoryShape &what, Segment mapped)
         : shape(what), group_(&group), mapped_(std::move(mapped)), bases_(what.locales) {
-        for (uint32_t r = 0; r < what.locales; r++) bases_[r] = reinterpret_cast<uintptr_t>(segment(r));
+        const uint64_t first = reinterpret_cast<uintptr_t>(base()) + what.segments_at(); // found once: it takes time
+        for (uint32_t r = 0; r < what.locales; r++) bases_[r] = first + r * what.segment_bytes;
     }
     ~Memory() override { muster_epoch_release(epoch_); }
     unsigned char *base() const noexcept { return static_cast<unsigned char *>(mapped_.mapping); }
-    unsigned char *segment(uint32_t locale) const noexcept {
-        return base() + shape.segments_at() + locale * shape.segment_bytes;
-    }
     Result<void> lay_out();
     static Result<Segment> share(Group &group, const MemoryShape &shape, Deadline &deadline);
 

@@ -158,13 +158,12 @@ muster_status muster_memory_free(muster_memory *memory, muster_gptr block) {
 muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation,
                                 muster_memory_result *out) {
     if (memory == nullptr || operation == nullptr) return MUSTER_E_ARG;
-    muster_memory_result found{};
+    muster_memory_result ignored;
     muster_memory_operation read;
     const bool is_current = operation->struct_size == sizeof read; // as it mostly is: then it is not copied
     if (!is_current && !read_config(operation, read, "muster_memory_operation")) return MUSTER_E_ABI;
-    const Status status = unwrap(memory)->run(is_current ? *operation : read, found);
-    if (out != nullptr && status >= 0) *out = found;
-    return status;
+    const muster_memory_operation *const what = is_current ? operation : &read;
+    return unwrap(memory)->run(*what, out != nullptr ? *out : ignored); // in place: a copy would wait for its stores
 }
 
 muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch) {

@@ -94,6 +94,7 @@ Status Memory::run(const muster_memory_operation &what, muster_memory_result &ou
     const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
     unsigned char *const at = address(what.target, copies ? what.bytes : cell_bytes[what.cell]);
     if (at == nullptr) return MUSTER_E_ARG;
+    if (!copies && reinterpret_cast<uintptr_t>(at) % cell_bytes[what.cell] != 0) return MUSTER_E_ARG;
     if (what.kind == MUSTER_MEMORY_GET) {
         if (what.bytes != 0) std::memcpy(what.local, at, what.bytes);
         return MUSTER_OK;
@@ -110,6 +111,7 @@ Status Memory::run(const muster_memory_operation &what, muster_memory_result &ou
         return status;
     }
     Status status;
+    if (what.cell != MUSTER_MEMORY_ABA && what.kind != MUSTER_MEMORY_WRITE) out.count = 0;
     if (what.cell == MUSTER_MEMORY_WORD64)
         status = run_on_word64(reinterpret_cast<uint64_t *>(at), what, out.value);
     else if (what.cell == MUSTER_MEMORY_WORD32)
