@@ -81,7 +81,7 @@ function main(path, io)
     for use in uses[2:end]
         used += fetch(use)
     end
-    # Every node is on the stack in the end, apart from one that the killed process may just have taken.
+    # Every node is on the stack in the end, apart from a node that the killed process may just have taken.
     late = time() + 20
     while Muster.stats(epoch).pending > 0 && time() < late
         Muster.synchronize(stack.token; timeout = 1)

@@ -80,7 +80,7 @@ while taken < rounds do
 end
 atomics.word64(memory, stop_at):write(1)
 
--- Every node is on the stack in the end, apart from one that the killed program may just have taken.
+-- Every node is on the stack in the end, apart from a node that the killed program may just have taken.
 local until_time = os.time() + 20
 repeat
     stack.token:synchronize(1e9)

@@ -2,7 +2,7 @@
 #pragma once
 // The memory of all locales of a host, one file:
 //
-//   header | head of each segment | manager of epochs | segment of locale 0 | segment of locale 1 | ...
+//   head of each segment | manager of epochs | segment of locale 0 | segment of locale 1 | ...
 //
 // A segment has nothing but the bytes of its users: offsets in it are those of global pointers.
 #include <muster/inline/atomic.h>
@@ -52,17 +52,13 @@ struct SegmentHead {
     std::atomic<uint64_t> used_bytes, used_blocks, allocated, refused; // relaxed: for people
 };
 
-struct MemoryHeader {
-    std::atomic<uint64_t> magic;
-};
-
 // Where everything is; the same at all locales.
 struct MemoryShape {
     uint32_t locales = 0, locale_bits = 0, max_tokens = 0, max_pending = 0;
     uint64_t segment_bytes = 0, symmetric_bytes = 0;
 
     uint32_t offset_bits() const noexcept { return 64 - locale_bits; }
-    uint64_t heads_at() const noexcept { return memory_page; }
+    uint64_t heads_at() const noexcept { return 0; }
     uint64_t epoch_at() const noexcept { return heads_at() + to_pages(locales * sizeof(SegmentHead)); }
     uint64_t segments_at() const noexcept { return epoch_at() + muster_epoch_size(max_tokens, max_pending); }
     uint64_t bytes() const noexcept { return segments_at() + locales * segment_bytes; }

@@ -14,8 +14,6 @@ namespace muster {
 
 namespace {
 
-constexpr uint64_t memory_magic = 0x31'79'72'6f'6d'65'6d'6d; // "mmemory1"
-
 // An operation of the group on bytes.
 Result<void> exchange(Group &group, uint32_t kind, const void *input, void *output, uint64_t bytes,
                       Deadline &deadline) {
@@ -50,25 +48,25 @@ uint64_t available_memory() noexcept {
 }
 
 // What each locale contributes: all of it has to be the same everywhere. Padding is none.
-struct Card {
+struct LocaleInfo {
     uint64_t locale_bits, max_tokens, max_pending, segment_bytes, symmetric_bytes;
     unsigned char boot[16];
     uint64_t net_namespace, user;
 };
-static_assert(sizeof(Card) == 72);
+static_assert(sizeof(LocaleInfo) == 72);
 
-Card card_of(Group &group, const MemoryShape &shape) {
+LocaleInfo describe_locale(Group &group, const MemoryShape &shape) {
     const HostIdentity &host = Hub::of(group.context()).host;
-    Card card{};
-    card.locale_bits = shape.locale_bits;
-    card.max_tokens = shape.max_tokens;
-    card.max_pending = shape.max_pending;
-    card.segment_bytes = shape.segment_bytes;
-    card.symmetric_bytes = shape.symmetric_bytes;
-    std::memcpy(card.boot, host.boot.data(), sizeof card.boot);
-    card.net_namespace = host.net_namespace;
-    card.user = host.user;
-    return card;
+    LocaleInfo info{};
+    info.locale_bits = shape.locale_bits;
+    info.max_tokens = shape.max_tokens;
+    info.max_pending = shape.max_pending;
+    info.segment_bytes = shape.segment_bytes;
+    info.symmetric_bytes = shape.symmetric_bytes;
+    std::memcpy(info.boot, host.boot.data(), sizeof info.boot);
+    info.net_namespace = host.net_namespace;
+    info.user = host.user;
+    return info;
 }
 
 Error on_rank(uint32_t rank, Error why) noexcept {
@@ -76,26 +74,26 @@ Error on_rank(uint32_t rank, Error why) noexcept {
     return why;
 }
 
-Result<void> compare_cards(Group &group, const MemoryShape &shape, Deadline &deadline) {
-    const Card own = card_of(group, shape);
-    std::vector<Card> cards(group.size());
-    if (auto done = exchange(group, MUSTER_GROUP_ALL_GATHER, &own, cards.data(), sizeof own, deadline); !done)
+Result<void> compare_locales(Group &group, const MemoryShape &shape, Deadline &deadline) {
+    const LocaleInfo own = describe_locale(group, shape);
+    std::vector<LocaleInfo> all(group.size());
+    if (auto done = exchange(group, MUSTER_GROUP_ALL_GATHER, &own, all.data(), sizeof own, deadline); !done)
         return done;
-    for (uint32_t r = 0; r < cards.size(); r++) {
-        const Card &one = cards[r];
-        if (std::memcmp(&one, &cards[0], offsetof(Card, boot)) != 0)
+    for (uint32_t r = 0; r < all.size(); r++) {
+        const LocaleInfo &one = all[r];
+        if (std::memcmp(&one, &all[0], offsetof(LocaleInfo, boot)) != 0)
             return on_rank(r, Error::make(MUSTER_E_MISMATCH,
                                           "locale %u has segments of %llu bytes, %llu of them symmetric, and %llu bits "
                                           "for the locale; locale 0 has %llu, %llu, %llu",
                                           r, static_cast<unsigned long long>(one.segment_bytes),
                                           static_cast<unsigned long long>(one.symmetric_bytes),
                                           static_cast<unsigned long long>(one.locale_bits),
-                                          static_cast<unsigned long long>(cards[0].segment_bytes),
-                                          static_cast<unsigned long long>(cards[0].symmetric_bytes),
-                                          static_cast<unsigned long long>(cards[0].locale_bits)));
+                                          static_cast<unsigned long long>(all[0].segment_bytes),
+                                          static_cast<unsigned long long>(all[0].symmetric_bytes),
+                                          static_cast<unsigned long long>(all[0].locale_bits)));
     }
-    for (uint32_t r = 0; r < cards.size(); r++)
-        if (std::memcmp(cards[r].boot, cards[0].boot, sizeof(Card) - offsetof(Card, boot)) != 0)
+    for (uint32_t r = 0; r < all.size(); r++)
+        if (std::memcmp(all[r].boot, all[0].boot, sizeof(LocaleInfo) - offsetof(LocaleInfo, boot)) != 0)
             return on_rank(r, Error::make(MUSTER_E_UNSUPPORTED,
                                           "locale %u is on another host than locale 0, or belongs to another user", r));
     return {};
@@ -166,13 +164,12 @@ Result<void> Memory::lay_out() {
     if (const Status status = muster_epoch_create(&config, &made, &detail); status != MUSTER_OK)
         return Error::make(status, "%s", detail.message);
     muster_epoch_release(made); // the memory keeps it
-    reinterpret_cast<MemoryHeader *>(base())->magic.store(memory_magic, std::memory_order_release);
     return {};
 }
 
 Result<Ref<Memory>> Memory::open(Group &group, MemoryShape shape, Deadline &deadline) {
     shape.locales = group.size();
-    if (auto same = compare_cards(group, shape, deadline); !same) return same.error();
+    if (auto same = compare_locales(group, shape, deadline); !same) return same.error();
     auto shared = share(group, shape, deadline);
     if (!shared) return shared.error();
     for (Fd &event : shared->events) event.reset();
@@ -199,13 +196,13 @@ Heap Memory::heap(uint32_t locale) const noexcept {
 }
 
 Result<uint64_t> Memory::allocate_symmetric(uint64_t bytes, uint64_t alignment, Deadline &deadline) {
-    struct Wish {
+    struct Request {
         uint64_t bytes, alignment, at;
     };
     const std::lock_guard hold(lock_);
     const uint64_t used = symmetric_used(), at = (used + alignment - 1) / alignment * alignment;
-    const Wish own{bytes, alignment, at};
-    std::vector<Wish> all(group_->size());
+    const Request own{bytes, alignment, at};
+    std::vector<Request> all(group_->size());
     if (auto done = exchange(*group_, MUSTER_GROUP_ALL_GATHER, &own, all.data(), sizeof own, deadline); !done)
         return done.error();
     for (uint32_t r = 0; r < all.size(); r++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Random sequences of steps: each runs in a child process; one that fails is run again without parts of it as long as
-// it fails, and then printed. MUSTER_SEED selects one sequence, with MUSTER_NO_SHRINK none is made smaller.
+// Random sequences of steps: each sequence runs in a child process; a sequence that fails is run again without parts of
+// it as long as it fails, and then printed. MUSTER_SEED selects one sequence, with MUSTER_NO_SHRINK none is made
+// smaller.
 #ifndef RANDOM_RUN_H
 #define RANDOM_RUN_H
 

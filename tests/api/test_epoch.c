@@ -4,6 +4,7 @@
 #include "epoch_run.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -366,15 +367,21 @@ static void test_a_child_cannot_use_the_manager_of_its_parent(void **state) {
     muster_context_release(context);
 }
 
-// A reader that pins again and again lets the epoch advance once per turn: a wait has one limit, not one for each turn.
+// A reader that pins again when it was found to block lets the epoch advance once per turn: a wait has one limit, not
+// one for each turn.
 static muster_epoch_token *repinned;
 static atomic_bool repin_ends;
-static void *repin_slowly(void *unused) {
+static void *repin_slowly(void *epoch) {
     while (!atomic_load(&repin_ends)) {
-        usleep(20000); // the time that is used of the limit, in each turn
-        muster_epoch_repin(repinned);
+        if (stats_of(epoch).blocked_ns > 20 * (uint64_t)ms) muster_epoch_repin(repinned);
+        sched_yield();
     }
-    return unused;
+    return NULL;
+}
+// There is always an object left.
+static void defer_again(void *token, void *object) {
+    count_free(NULL, object);
+    if (!atomic_load(&repin_ends)) assert_int_equal(muster_epoch_defer(token, defer_again, token, object), MUSTER_OK);
 }
 static void test_a_barrier_has_one_limit(void **state) {
     (void)state;
@@ -384,10 +391,9 @@ static void test_a_barrier_has_one_limit(void **state) {
     static int object;
     object = 0;
     assert_int_equal(muster_epoch_pin(repinned), MUSTER_OK);
-    assert_int_equal(muster_epoch_protect(repinned, 0, (uintptr_t)&object), MUSTER_OK); // it is never freed
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, repin_slowly, NULL), 0);
-    assert_int_equal(muster_epoch_defer(writer, count_free, NULL, &object), MUSTER_OK);
+    assert_int_equal(pthread_create(&thread, NULL, repin_slowly, epoch), 0);
+    assert_int_equal(muster_epoch_defer(writer, defer_again, writer, &object), MUSTER_OK);
     struct timespec before, after;
     clock_gettime(CLOCK_MONOTONIC, &before);
     assert_int_equal(muster_epoch_barrier(writer, 200 * ms), MUSTER_TIMEOUT);
@@ -398,7 +404,7 @@ static void test_a_barrier_has_one_limit(void **state) {
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(muster_epoch_unregister(repinned), MUSTER_OK);
     assert_int_equal(muster_epoch_barrier(writer, 20 * second), MUSTER_OK);
-    assert_int_equal(object, 1);
+    assert_true(object > 1);
     assert_int_equal(muster_epoch_unregister(writer), MUSTER_OK);
     muster_epoch_release(epoch);
 }

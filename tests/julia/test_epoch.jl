@@ -2,14 +2,7 @@
 # Epochs and atomic objects: between tasks and threads, and between processes of which one is killed.
 using Test, Muster, Mmap
 
-status_of(f) =
-    try
-        f()
-        Muster.LowLevel.MUSTER_OK
-    catch problem
-        problem isa Muster.MusterError || rethrow()
-        problem.status
-    end
+include("status.jl")
 
 @testset "a number is handed back when no pin of its time is left" begin
     for fenced in (false, true)

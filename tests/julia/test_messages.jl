@@ -2,14 +2,7 @@
 # Dealers and routers between tasks of one process.
 using Test, Muster
 
-status_of(f) =
-    try
-        f()
-        Muster.LowLevel.MUSTER_OK
-    catch problem
-        problem isa Muster.MusterError || rethrow()
-        problem.status
-    end
+include("status.jl")
 
 @testset "a dealer and a router" begin
     router = Muster.Router(address = 1)

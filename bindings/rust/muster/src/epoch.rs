@@ -272,7 +272,7 @@ impl Token {
     }
     /// Drops an object when every guard of this time was dropped. If too many wait, it frees some and waits, which the token
     /// can only do while it is not pinned: [`Status::WOULD_DEADLOCK`]. [`Status::TIMEOUT`]: the object stays. How full it is
-    /// depends on other threads: one that is preempted while it is pinned holds up everything that is deferred meanwhile.
+    /// depends on other threads: a thread that is preempted while it is pinned holds up everything that is deferred meanwhile.
     ///
     /// # Safety
     /// No structure refers to the object any more, no other thread defers it, and it was made by `Box::new`.
