@@ -26,7 +26,9 @@ def programs(folder):
 
 def run(line, scale, folder):
     """One run of one program, of the build in `folder`: the figures it printed; none and a note when it failed."""
-    words = [os.path.join(programs(folder), word) if word in PROGRAMS else word for word in line]
+    words, at = list(line), place_of_program(line)
+    if at is not None:
+        words[at] = os.path.join(programs(folder), words[at])
     environment = {**os.environ, "MUSTER_BUILD": folder, "MUSTER_LIBRARY": os.path.join(folder, "libmuster.so"),
                    "MUSTER_PLUGIN_PATH": os.path.join(folder, "plugins")}
     process = subprocess.Popen(words + ["--scale", str(scale)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -65,15 +67,24 @@ class Runs:
         return self._figures[key].get(case.value)
 
 
-PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star", "message", "zmq_message", "group", "epoch", "epoch_rust", "atomic", "atomic_shmem", "atomic_mpi", "memory", "mpi_group", "gloo_group", "store",
-            "rendezvous", "etcd_latency", "cluster", "cluster_broadcast", "cluster_rust", "mpi_cluster")
+PROGRAMS = ("pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star",
+            "message", "zmq_message", "group", "epoch", "epoch_rust", "atomic", "atomic_shmem", "atomic_mpi",
+            "memory", "mpi_group", "gloo_group", "store", "rendezvous", "etcd_latency", "cluster",
+            "cluster_broadcast", "cluster_rust", "mpi_cluster")
 missing = set()
+
+
+def place_of_program(line):
+    """The first word that names a program of this folder: what follows are its options, which may be the same words
+    (`store --what memory`). None where the line has only programs of the system."""
+    return next((place for place, word in enumerate(line) if word in PROGRAMS), None)
 
 
 def there(line):
     """Peers whose package is not installed were not built."""
-    word = next((word for word in line if word in PROGRAMS), line[0])
-    if word not in PROGRAMS or os.path.exists(os.path.join(programs(os.environ["MUSTER_BUILD"]), word)):
+    at = place_of_program(line)
+    word = line[at or 0]
+    if at is None or os.path.exists(os.path.join(programs(os.environ["MUSTER_BUILD"]), word)):
         if shutil.which(line[0], path=os.pathsep.join([programs(os.environ["MUSTER_BUILD"]), os.environ["PATH"]])):
             return True
     if word not in missing:
