@@ -5,6 +5,7 @@
 #define MUSTER_MUSTER_H
 
 #include <muster/agent.h>
+#include <muster/am.h>
 #include <muster/atomic.h>
 #include <muster/base.h>
 #include <muster/broker.h>

@@ -45,6 +45,8 @@ enum muster_completion_kind {
                                    OK: it is open, and its address can be dialled. */
     MUSTER_DONE_MESSAGE = 14, /**< A message that a socket could not deliver, with the reason as status; object is the
                                    muster_message, bytes its destination. See muster_socket_config::queue. */
+    MUSTER_DONE_AM = 15,      /**< muster_am_begin() ended; the status is that of muster_am_call(), and bytes the number
+                                   of bytes of the reply. */
     MUSTER_EVENT_READY = 16,  /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,    /**< A log record; status has the level, the error argument the text. */
     MUSTER_EVENT_AGENT = 19,  /**< A step of an agent; events says which, see muster_agent_start(). */
@@ -57,8 +59,9 @@ enum muster_completion_kind {
                                      request id. */
     MUSTER_REQUEST_RENDEZVOUS = 37, /**< Host-served rendezvous: muster_rendezvous_request_read() returns the request;
                                          answer by request id. */
-    MUSTER_REQUEST_MANAGER = 38     /**< Cluster manager of the host: muster_manager_request_read() returns the request;
+    MUSTER_REQUEST_MANAGER = 38,    /**< Cluster manager of the host: muster_manager_request_read() returns the request;
                                        answer     by request id. */
+    MUSTER_REQUEST_AM = 39          /**< An active message for the host: object is the muster_am_request. */
 };
 
 /** One entry taken off a queue; 64 bytes. */
@@ -73,7 +76,8 @@ typedef struct muster_completion {
                                ::MUSTER_E_CHANGED: the muster_store_result; LEASE with ::MUSTER_OK: the muster_lease;
                                RENDEZVOUS with ::MUSTER_OK, of a join: the muster_round; OPEN with ::MUSTER_OK: the
                                muster_store, muster_rendezvous or muster_cluster; LISTEN with ::MUSTER_OK: the
-                               muster_listener; MESSAGE: the muster_message. It belongs to the caller. Otherwise NULL. */
+                               muster_listener; MESSAGE: the muster_message; REQUEST_AM: the muster_am_request. It
+                               belongs to the caller. Otherwise NULL. */
     uint64_t bytes;       /**< Bytes moved, or the value named at the kind. */
     uint64_t request;     /**< Id of a request, else 0. */
     uint32_t events;      /**< READY: ::muster_stream_event values, or'ed, or what the watched object names. AGENT: a

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// Peers and handlers of an endpoint, and requests to peers.
+#include "am/active_messages.hpp"
+
+#include "context/host_call.hpp"
+
+namespace muster {
+
+namespace {
+constexpr uint32_t max_peers = 65536;
+constexpr uint32_t event_queue_spare = 1024; // entries that are no readiness: none; readiness needs no slot
+constexpr size_t in_buffer_bytes = 128 * 1024;
+} // namespace
+
+ActiveMessages::ActiveMessages(Context &context, Settings what, Ref<Queue> events)
+    : settings(std::move(what)), context_(&context), events_(std::move(events)), in_(in_buffer_bytes),
+      scratch_(settings.limits.max_bytes) {}
+
+Result<Ref<ActiveMessages>> ActiveMessages::make(Context &context, Settings settings) {
+    auto events = Queue::create(context, event_queue_spare);
+    if (!events) return events.error();
+    auto made = Ref<ActiveMessages>::adopt(new ActiveMessages(context, std::move(settings), std::move(*events)));
+    const auto wake = [](void *self) noexcept -> int {
+        static_cast<ActiveMessages *>(self)->turn_task_.post(static_cast<ActiveMessages *>(self)->context());
+        return 0;
+    };
+    if (const Status status = made->events_->set_wake(wake, made.get()); status != MUSTER_OK)
+        return Error::from_status(status);
+    if (made->settings.queue) made->settings.queue->attach(*made, made->settings.tag);
+    if (made->enter_.post(context)) return made;
+    made->events_->set_wake(nullptr, nullptr);
+    if (made->settings.queue) made->settings.queue->detach(*made);
+    return Error::make(MUSTER_E_CLOSED, "the context is closed");
+}
+
+// ---- the loop thread
+
+void ActiveMessages::enter() noexcept {
+    {
+        const std::lock_guard hold(lock_);
+        if (closed_) return;
+    }
+    context_->on_closing(closing_node_);
+    if (context_->closed()) context_closes(); // the list may have been notified before
+}
+
+void ActiveMessages::turn() noexcept {
+    const Ref<ActiveMessages> self(this);
+    std::vector<uint32_t> again;
+    {
+        const std::lock_guard hold(lock_);
+        again.swap(again_);
+    }
+    for (const uint32_t number : again)
+        if (const Ref<AmPeer> one = peer(number)) read(*one);
+    for (;;) {
+        muster_completion entry;
+        Error error;
+        Deadline once(0);
+        if (events_->next(once, &entry, &error) != MUSTER_OK) return; // it is armed again
+        const Ref<AmPeer> one = peer(static_cast<uint32_t>(entry.tag));
+        if (!one || entry.kind != MUSTER_EVENT_READY) continue;
+        if (entry.events & MUSTER_STREAM_WRITABLE) {
+            one->flush();
+            context_->notify(changed_);
+        }
+        if (entry.events & (MUSTER_STREAM_READABLE | MUSTER_STREAM_ENDED)) read(*one);
+    }
+}
+
+void ActiveMessages::end_at_loop() noexcept {
+    const Ref<ActiveMessages> self(this);
+    events_->set_wake(nullptr, nullptr);
+    context_->forget_closing(closing_node_);
+    events_->close();
+}
+
+// ---- ends
+
+void ActiveMessages::end_peer(AmPeer &peer, const Error &why, std::string_view text) noexcept {
+    if (!peer.end(why, text)) return;
+    context_->notify(changed_);
+    if (settings.queue) settings.queue->raise(*this, MUSTER_AM_PEER_ENDED);
+}
+
+void ActiveMessages::disconnect(AmPeer &peer, std::string_view text) noexcept {
+    end_peer(peer, Error::make(MUSTER_E_CLOSED, "this endpoint has disconnected the peer"), text);
+}
+
+void ActiveMessages::end_all(const Error &why) noexcept {
+    const Ref<ActiveMessages> self(this);
+    for (uint32_t number = 0;; number++) {
+        const Ref<AmPeer> one = peer(number);
+        if (!one) return;
+        end_peer(*one, why, why.message);
+    }
+}
+
+void ActiveMessages::close() noexcept {
+    const Ref<ActiveMessages> self(this);
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(closed_, true)) return;
+    }
+    end_all(Error::make(MUSTER_E_CLOSED, "the endpoint is closed"));
+    end_.post(*context_);
+    if (settings.queue) settings.queue->detach(*this);
+    if (!context_->on_loop()) const std::lock_guard executed(execution_lock_);
+}
+
+void ActiveMessages::host_release() noexcept {
+    if (!forked()) {
+        close();
+        context_->host_calls().end_all_on(*this);
+    }
+    release();
+}
+
+// ---- peers and handlers
+
+Status ActiveMessages::set_handler(uint32_t number, Handler handler) noexcept {
+    const std::lock_guard hold(lock_);
+    if (closed_) return MUSTER_E_CLOSED;
+    if (has_handler_[number].load(std::memory_order_relaxed)) return MUSTER_E_EXISTS;
+    handlers_[number] = std::move(handler);
+    has_handler_[number].store(true, std::memory_order_release);
+    return MUSTER_OK;
+}
+
+Ref<AmPeer> ActiveMessages::peer(uint32_t number) noexcept {
+    const std::lock_guard hold(lock_);
+    return number < peers_.size() ? peers_[number] : Ref<AmPeer>();
+}
+
+Result<uint32_t> ActiveMessages::add_peer(Stream &stream) {
+    Ref<AmPeer> made;
+    uint32_t number = 0;
+    {
+        const std::lock_guard hold(lock_);
+        if (closed_) return Error::make(MUSTER_E_CLOSED, "the endpoint is closed");
+        if (peers_.size() == max_peers) return Error::make(MUSTER_E_LIMIT, "the endpoint has %u peers", max_peers);
+        number = static_cast<uint32_t>(peers_.size());
+        peers_.reserve(peers_.size() + 1);
+        made = make_ref<AmPeer>(stream, number, settings.limits);
+        made->hello(); // before any request
+        peers_.push_back(made);
+    }
+    const uint32_t events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_ENDED;
+    if (const Status status = stream.watch(events, events_.get(), number); status < 0) {
+        const std::lock_guard hold(lock_);
+        if (peers_.size() == number + size_t{1}) peers_.pop_back(); // otherwise it stays, without a handle
+        return Error::make(status, "the stream cannot be used: %s", muster_status_text(status));
+    }
+    made->take_handle();
+    return number;
+}
+
+// ---- requests
+
+Result<void> ActiveMessages::check(const Request &request, Ref<AmPeer> &out_peer, uint32_t &out_limit) {
+    out_peer = peer(request.peer);
+    if (!out_peer) return Error::make(MUSTER_E_ARG, "there is no peer %u", request.peer);
+    out_limit = out_peer->limits().max_bytes;
+    if (request.bytes > settings.limits.max_bytes)
+        return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and max_bytes is %u", request.bytes,
+                           settings.limits.max_bytes);
+    return {};
+}
+
+AmCall::Outcome ActiveMessages::call(const Request &request, Deadline &deadline) {
+    AmCall::Outcome outcome;
+    Ref<AmPeer> to;
+    uint32_t limit = 0;
+    if (auto good = check(request, to, limit); !good) {
+        outcome.why = good.error();
+        return outcome;
+    }
+    if (context_->on_loop() && !context_->external()) {
+        outcome.why = Error::make(MUSTER_E_WOULD_DEADLOCK, "a call of a peer on the thread of the library");
+        return outcome;
+    }
+    const Ref<AmCall> made = make_ref<AmCall>(*context_, request.reply, request.capacity, false);
+    // Waits for room; then the request is made. The first hello of the peer may allow a larger one.
+    Status made_it = MUSTER_AGAIN;
+    Status status = context_->wait(changed_, deadline, [&] {
+        made_it = to->has_limits() && request.bytes > to->limits().max_bytes
+                      ? MUSTER_E_ARG
+                      : to->request(*made, request.handler, request.data, request.bytes);
+        return made_it != MUSTER_AGAIN;
+    });
+    if (status == MUSTER_OK) status = made_it;
+    if (status == MUSTER_OK) {
+        if (!context_->external() && to->begin_reading(false)) read_until_over(*to, *made, deadline);
+        return made->wait_for(deadline);
+    }
+    if (to->has_ended(&outcome.why)) return outcome;
+    if (status == MUSTER_E_ARG)
+        outcome.why = Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", request.bytes,
+                                  to->limits().max_bytes);
+    else if (status == MUSTER_AGAIN || status == MUSTER_TIMEOUT)
+        outcome.why = Error::make(MUSTER_TIMEOUT, "too many requests to the peer had no reply; it was not made");
+    else
+        outcome.why = Error::from_status(status);
+    return outcome;
+}
+
+Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_t tag) {
+    Ref<AmPeer> to;
+    uint32_t limit = 0;
+    if (auto good = check(request, to, limit); !good) return good;
+    if (to->has_limits() && request.bytes > limit)
+        return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", request.bytes, limit);
+    const Ref<AmCall> made = make_ref<AmCall>(*context_, request.reply, request.capacity, queue == nullptr);
+    if (queue != nullptr) {
+        auto delivers = made->deliver_to(*queue, tag);
+        if (!delivers || delivers.status() != MUSTER_OK) return delivers;
+    }
+    Status status;
+    try {
+        status = to->request(*made, request.handler, request.data, request.bytes);
+    } catch (const std::bad_alloc &) {
+        status = MUSTER_E_NOMEM;
+    }
+    if (status == MUSTER_OK) return {};
+    if (queue != nullptr) made->withdraw();
+    if (status == MUSTER_AGAIN) return Result<void>::positive(MUSTER_AGAIN);
+    return Error::from_status(status);
+}
+
+Status ActiveMessages::flush(uint32_t which, Deadline &deadline) noexcept {
+    const bool all = which == UINT32_MAX;
+    if (!all && !peer(which)) return MUSTER_E_ARG;
+    uint32_t count = 0;
+    {
+        const std::lock_guard hold(lock_);
+        if (closed_) return MUSTER_E_CLOSED;
+        count = static_cast<uint32_t>(peers_.size());
+    }
+    Status first = MUSTER_OK;
+    for (uint32_t number = all ? 0 : which; number < (all ? count : which + 1); number++) {
+        const Ref<AmPeer> one = peer(number);
+        const Status status = context_->wait(changed_, deadline, [&one] { return one->outstanding() == 0; });
+        if (status != MUSTER_OK) return status;
+        const Status failure = one->take_failure();
+        if (first == MUSTER_OK) first = failure;
+    }
+    return first;
+}
+
+Status ActiveMessages::reply(AmPeer &to, uint64_t id, Status status, const void *data, size_t bytes) noexcept {
+    Status sent;
+    try {
+        sent = to.reply(id, status, data, bytes);
+    } catch (const std::bad_alloc &) {
+        sent = MUSTER_E_NOMEM;
+    }
+    if (sent == MUSTER_E_PROTOCOL)
+        end_peer(to, Error::make(sent, "the peer does not read its replies"), "replies are not read");
+    if (sent == MUSTER_E_NOMEM) end_peer(to, Error::make(sent, "no memory for a reply"), "out of memory");
+    return sent;
+}
+
+Status AmHostRequest::reply(Status status, const void *data, size_t bytes) noexcept {
+    if (am_->forked()) return MUSTER_E_FORKED;
+    if (bytes > peer_->limits().max_bytes) return MUSTER_E_ARG;
+    if (answered_.exchange(true, std::memory_order_acq_rel)) return MUSTER_E_STALE;
+    peer_->serve_ends();
+    return am_->reply(*peer_, id_, status, data, bytes);
+}
+
+} // namespace muster

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A request to a peer until its reply.
+#include "queue/operation.hpp"
+
+#include <algorithm>
+
+namespace muster {
+
+// Any thread. Its thread waits for it, or its queue gets an entry, or nothing (`is_unattended`): then the peer keeps a
+// failure.
+class AmCall final : public Object, public QueueOperation {
+  public:
+    AmCall(Context &context, void *reply, size_t capacity, bool unattended) noexcept
+        : QueueOperation(context, MUSTER_DONE_AM), is_unattended(unattended), reply_(reply), capacity_(capacity) {}
+    const bool is_unattended;
+
+    void answer(Status status, const unsigned char *data, size_t bytes) noexcept {
+        unless_over([&] {
+            if (reply_ != nullptr && bytes != 0) std::copy_n(data, std::min(bytes, capacity_), place());
+        });
+        const bool fits = reply_ == nullptr || bytes <= capacity_;
+        end(!fits && status >= 0
+                ? Error::make(MUSTER_E_LIMIT, "the reply has %zu bytes, and there is room for %zu", bytes, capacity_)
+            : status == MUSTER_OK ? Error()
+                                  : Error::from_status(status),
+            bytes);
+    }
+    void end(const Error &why, size_t bytes = 0) noexcept {
+        Outcome outcome;
+        outcome.why = why;
+        outcome.bytes = bytes;
+        complete(std::move(outcome));
+    }
+    // The reply's memory belongs to the caller again when it returns.
+    Outcome wait_for(Deadline &deadline) noexcept {
+        return wait(deadline, [this](Status status) {
+            end(status == MUSTER_AGAIN || status == MUSTER_TIMEOUT ? Error::make(MUSTER_TIMEOUT, "no reply in time")
+                                                                   : Error::from_status(status));
+        });
+    }
+
+  private:
+    unsigned char *place() const noexcept { return static_cast<unsigned char *>(reply_); }
+    void end_early(Ending why) noexcept override {
+        end(Error::from_status(why == Ending::timeout          ? MUSTER_TIMEOUT
+                               : why == Ending::context_closed ? MUSTER_E_CLOSED
+                                                               : MUSTER_E_CANCELED));
+    }
+    Object &owner() noexcept override { return *this; }
+
+    void *const reply_;
+    const size_t capacity_;
+};
+
+} // namespace muster

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "am/peer.hpp"
+
+namespace muster {
+
+namespace {
+constexpr size_t whole_bytes = 2048;             // frames up to this size are written by one call
+constexpr size_t max_waiting_bytes = 256 * 1024; // beyond that no request is added
+constexpr size_t max_spare_out_bytes = 64 * 1024;
+} // namespace
+
+AmPeer::Limits AmPeer::limits() noexcept {
+    const std::lock_guard hold(lock_);
+    return limits_;
+}
+
+void AmPeer::set_limits(const AmHello &of_peer) noexcept {
+    const std::lock_guard hold(lock_);
+    limits_ = {std::min(own_.max_bytes, of_peer.max_bytes), std::min(own_.max_requests, of_peer.max_requests)};
+    has_limits_ = true;
+}
+
+bool AmPeer::has_limits() noexcept {
+    const std::lock_guard hold(lock_);
+    return has_limits_;
+}
+
+// Under the lock. What the stream does not take now waits in out_. A stream that has ended takes nothing: the loop
+// notices that, too, and ends the peer.
+void AmPeer::write(const AmHead &head, const void *data, size_t bytes) {
+    char start[AmHead::bytes + whole_bytes];
+    head.put(start);
+    const auto *const payload = static_cast<const char *>(data);
+    if (waiting_bytes() != 0) {
+        const size_t before = out_.size();
+        out_.reserve(before + AmHead::bytes + bytes); // all of it or nothing
+        out_.append(start, AmHead::bytes).append(payload, bytes);
+        return;
+    }
+    Deadline once(0);
+    size_t moved = 0;
+    const bool whole = bytes <= whole_bytes;
+    if (whole && bytes != 0) memcpy(start + AmHead::bytes, payload, bytes);
+    const size_t first = AmHead::bytes + (whole ? bytes : 0);
+    if (stream_.write_quickly(start, first))
+        moved = first;
+    else
+        stream_.write(start, first, once, moved);
+    size_t moved_of_rest = 0;
+    if (moved == first && !whole) stream_.write(payload, bytes, once, moved_of_rest);
+    if (moved + moved_of_rest == AmHead::bytes + bytes) return;
+    try {
+        out_.reserve(AmHead::bytes + bytes - moved - moved_of_rest);
+    } catch (const std::bad_alloc &) { // a part was written: nothing else can follow
+        stream_.abort(static_cast<uint32_t>(MUSTER_E_NOMEM), "out of memory");
+        throw;
+    }
+    out_.append(start + moved, first - moved);
+    if (!whole) out_.append(payload + moved_of_rest, bytes - moved_of_rest);
+}
+
+void AmPeer::hello() {
+    char payload[AmHello::bytes];
+    AmHello{own_.max_bytes, own_.max_requests}.put(payload);
+    AmHead head;
+    head.payload = AmHello::bytes;
+    const std::lock_guard hold(lock_);
+    write(head, payload, sizeof payload);
+}
+
+Status AmPeer::request(AmCall &call, uint32_t handler, const void *data, size_t bytes) {
+    const std::lock_guard hold(lock_);
+    if (ended_) return why_.status;
+    if (bytes > limits_.max_bytes || outstanding_ >= limits_.max_requests || waiting_bytes() > max_waiting_bytes)
+        return MUSTER_AGAIN;
+    if (free_.empty()) {
+        slots_.emplace_back();
+        free_.reserve(slots_.capacity());
+        free_.push_back(static_cast<uint32_t>(slots_.size() - 1));
+    }
+    const uint32_t index = free_.back();
+    Slot &slot = slots_[index];
+    AmHead head;
+    head.kind = AmKind::request;
+    head.handler = static_cast<uint16_t>(handler);
+    head.payload = static_cast<uint32_t>(bytes);
+    head.id = uint64_t{slot.uses} << 32 | index;
+    write(head, data, bytes);
+    free_.pop_back();
+    slot.call = Ref<AmCall>(&call);
+    outstanding_++;
+    sent_++;
+    return MUSTER_OK;
+}
+
+Ref<AmCall> AmPeer::replied(uint64_t id) noexcept {
+    const std::lock_guard hold(lock_);
+    const auto index = static_cast<uint32_t>(id);
+    if (index >= slots_.size() || !slots_[index].call || slots_[index].uses != id >> 32) return {};
+    Slot &slot = slots_[index];
+    slot.uses++;
+    free_.push_back(index);
+    outstanding_--;
+    return std::move(slot.call);
+}
+
+// The peer has at most max_requests requests without a reply, so these bound what may wait.
+Status AmPeer::reply(uint64_t id, Status status, const void *data, size_t bytes) {
+    const std::lock_guard hold(lock_);
+    if (ended_) return MUSTER_E_PEER;
+    AmHead head;
+    head.kind = AmKind::reply;
+    head.status = status;
+    head.payload = static_cast<uint32_t>(bytes);
+    head.id = id;
+    const uint64_t most = uint64_t{own_.max_requests} * (AmHead::bytes + limits_.max_bytes) + max_waiting_bytes;
+    if (waiting_bytes() + AmHead::bytes + bytes > 2 * most) return MUSTER_E_PROTOCOL;
+    write(head, data, bytes);
+    return MUSTER_OK;
+}
+
+void AmPeer::flush() noexcept {
+    const std::lock_guard hold(lock_);
+    if (waiting_bytes() == 0) return;
+    Deadline once(0);
+    size_t moved = 0;
+    stream_.write(out_.data() + out_at_, waiting_bytes(), once, moved);
+    out_at_ += moved;
+    if (waiting_bytes() != 0) {
+        if (out_at_ > out_.size() / 2) {
+            out_.erase(0, out_at_);
+            out_at_ = 0;
+        }
+        return;
+    }
+    out_.clear();
+    out_at_ = 0;
+    if (out_.capacity() > max_spare_out_bytes) out_.shrink_to_fit();
+}
+
+void AmPeer::keep_failure(Status status) noexcept {
+    const std::lock_guard hold(lock_);
+    if (failure_ == MUSTER_OK) failure_ = status;
+}
+
+Status AmPeer::take_failure() noexcept {
+    const std::lock_guard hold(lock_);
+    return std::exchange(failure_, MUSTER_OK);
+}
+
+uint32_t AmPeer::outstanding() noexcept {
+    const std::lock_guard hold(lock_);
+    return outstanding_;
+}
+
+bool AmPeer::has_ended(Error *why) noexcept {
+    const std::lock_guard hold(lock_);
+    if (ended_ && why != nullptr) *why = why_;
+    return ended_;
+}
+
+bool AmPeer::end(const Error &why, std::string_view text_for_peer) noexcept {
+    std::vector<Slot> left;
+    {
+        const std::lock_guard hold(lock_);
+        if (std::exchange(ended_, true)) return false;
+        why_ = why;
+        left.swap(slots_);
+        free_.clear();
+        outstanding_ = 0;
+        out_.clear();
+        out_at_ = 0;
+    }
+    stream_.abort(static_cast<uint64_t>(static_cast<uint32_t>(why.status)), text_for_peer);
+    for (const Slot &slot : left) {
+        if (!slot.call) continue;
+        if (slot.call->is_unattended) keep_failure(why.status);
+        slot.call->end(why);
+    }
+    return true;
+}
+
+void AmPeer::get(muster_am_peer &out, Error &why) noexcept {
+    const std::lock_guard hold(lock_);
+    out = {};
+    out.status = ended_ ? why_.status : MUSTER_OK;
+    if (ended_) why = why_;
+    out.requests = outstanding_;
+    out.sent = sent_;
+    out.executed = executed_.get();
+    out.unsent_bytes = waiting_bytes();
+    out.max_bytes = limits_.max_bytes;
+    out.max_requests = limits_.max_requests;
+}
+
+bool AmPeer::begin_reading(bool is_loop) noexcept {
+    const std::lock_guard hold(lock_);
+    if (ended_) return false;
+    if (is_read_) {
+        loop_was_refused_ = loop_was_refused_ || is_loop;
+        return false;
+    }
+    if (!is_loop && !deferred.empty()) return false;
+    is_read_ = true;
+    return true;
+}
+
+bool AmPeer::leave_reading() noexcept {
+    const std::lock_guard hold(lock_);
+    is_read_ = false;
+    return std::exchange(loop_was_refused_, false) || !deferred.empty();
+}
+
+bool AmPeer::serve_begins() noexcept {
+    const std::lock_guard hold(lock_);
+    if (served_ >= own_.max_requests) return false;
+    served_++;
+    return true;
+}
+
+void AmPeer::serve_ends() noexcept {
+    const std::lock_guard hold(lock_);
+    served_--;
+}
+
+} // namespace muster

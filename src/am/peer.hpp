@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// A peer of an endpoint: its stream, the requests to it that have no reply, and the frames that wait to be written.
+#include "am/call.hpp"
+#include "am/wire.hpp"
+#include "stream/stream.hpp"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+// Any thread, unless a member says otherwise.
+class AmPeer final : public Object {
+  public:
+    struct Limits {
+        uint32_t max_bytes, max_requests;
+    };
+    AmPeer(Stream &stream, uint32_t number, Limits own) : number(number), stream_(stream), own_(own) {}
+    void take_handle() noexcept { has_handle_ = true; } // of the stream: the peer releases it
+
+    const uint32_t number;
+    Stream &stream() const noexcept { return stream_; }
+
+    // OK: the request was sent, or waits to be; AGAIN: as many have no reply as may, or too many bytes wait.
+    Status request(AmCall &call, uint32_t handler, const void *data, size_t bytes);
+    Status reply(uint64_t id, Status status, const void *data, size_t bytes); // OK, PEER, PROTOCOL (too many wait)
+    void hello();
+    Limits limits() noexcept;
+    void flush() noexcept; // the stream has room
+    // The call for which a reply has arrived. Empty: there is none.
+    Ref<AmCall> replied(uint64_t id) noexcept;
+    void keep_failure(Status status) noexcept;
+    Status take_failure() noexcept;
+    uint32_t outstanding() noexcept;
+    bool has_ended(Error *why = nullptr) noexcept;
+    // Ends it, once: all calls end with this error. The stream is aborted.
+    bool end(const Error &why, std::string_view text_for_peer) noexcept;
+    void get(muster_am_peer &out, Error &why) noexcept;
+
+    // Requests that the host has not answered. False: more than this endpoint accepts.
+    bool serve_begins() noexcept;
+    void serve_ends() noexcept;
+    void count_executed() noexcept { executed_.add(1); } // loop thread
+
+    // The role of the reader: one thread at a time, the loop thread or one that waits for a reply. A thread does not
+    // get it while requests wait for the loop. The loop thread that does not get it reads later: leave_reading() is
+    // true, and the caller has it read.
+    bool begin_reading(bool is_loop) noexcept;
+    bool leave_reading() noexcept;
+
+    // ---- of the reader: bytes of a frame that has not arrived whole
+    std::vector<unsigned char> partial;
+    size_t partial_bytes = 0;
+    bool has_hello = false;
+    // Requests that another thread than the loop's has read; the loop thread executes them before it reads.
+    std::vector<std::vector<unsigned char>> deferred;
+    void set_limits(const AmHello &of_peer) noexcept;
+    // Any thread: are limits() those of the peer? Before, they are those that every peer accepts.
+    bool has_limits() noexcept;
+
+  private:
+    ~AmPeer() override {
+        if (has_handle_) stream_.host_release();
+    }
+    void write(const AmHead &head, const void *data, size_t bytes);
+    size_t waiting_bytes() const noexcept { return out_.size() - out_at_; }
+
+    Stream &stream_;
+    const Limits own_; // what this endpoint accepts
+    bool has_handle_ = false;
+    Counter executed_;
+    std::mutex lock_; // guards the rest
+    Limits limits_{am_least_bytes, am_least_requests};
+    bool has_limits_ = false;
+    std::string out_; // from out_at_ on: waits to be written
+    size_t out_at_ = 0;
+    struct Slot {
+        Ref<AmCall> call;
+        uint32_t uses = 0;
+    };
+    std::vector<Slot> slots_;
+    std::vector<uint32_t> free_;
+    uint32_t outstanding_ = 0, served_ = 0;
+    uint64_t sent_ = 0;
+    Status failure_ = MUSTER_OK; // of unattended calls
+    bool ended_ = false;
+    Error why_;
+    bool is_read_ = false, loop_was_refused_ = false;
+};
+
+} // namespace muster
