@@ -166,7 +166,6 @@ MUSTER_API muster_status muster_am_add_peer(muster_am *am, muster_stream *stream
  * @retval MUSTER_E_ABORTED        The peer has disconnected this endpoint. The same.
  * @retval MUSTER_E_PROTOCOL       The peer has broken the format or a limit. The same.
  * @retval MUSTER_E_CLOSED         The endpoint or its context is closed, or was released during the call.
- * @retval MUSTER_E_CANCELED       muster_context_cancel() was called.
  * @retval MUSTER_E_NOMEM          Memory ran out.
  * @retval MUSTER_E_WOULD_DEADLOCK Called on the thread of the library, for instance by a handler.
  * @retval MUSTER_E_FORKED         The endpoint belongs to the parent process.
@@ -211,7 +210,6 @@ MUSTER_API muster_status muster_am_begin(muster_am *am, uint32_t peer, uint32_t 
  * @retval MUSTER_TIMEOUT  Not all have in time.
  * @retval MUSTER_E_ARG    No endpoint, or no such peer.
  * @retval MUSTER_E_CLOSED  The endpoint is closed.
- * @retval MUSTER_E_CANCELED  muster_context_cancel() was called.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library.
  * @retval MUSTER_E_FORKED  The endpoint belongs to the parent process.
  * @return Otherwise the first failure of a request without a queue since the last flush of that peer.

@@ -29,6 +29,7 @@
 
 #include <muster/rendezvous.h>
 #include <muster/store.h>
+#include <muster/stream.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -202,6 +203,37 @@ MUSTER_API muster_status muster_group_open(muster_context *context, const muster
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_group_split(muster_group *group, int64_t color, int64_t key, int64_t timeout_ns,
                                             muster_group **out_group, muster_error *error);
+
+/** Makes a new stream between each two members, which belongs to the caller and not to the group: for instance for
+ * active messages (am.h). A collective operation of the group, which stays as it is.
+ * @param[in]  group        Group.
+ * @param[in]  timeout_ns   Maximum time, at least 1; -1: no limit.
+ * @param[out] out_streams  The streams in the order of the ranks, of each of which the caller owns one reference; NULL
+ *                          for this member. Written if all members have their streams.
+ * @param[in]  capacity     Number of places, at least the size of the group.
+ * @param[out] error        Detail on failure, or NULL.
+ * @retval MUSTER_OK            All members are connected.
+ * @retval MUSTER_E_ARG         No group, too few places, or a timeout of 0.
+ * @retval MUSTER_TIMEOUT       Not all members have called it or connected in time; the group has failed.
+ * @retval MUSTER_E_PEER        A member died; muster_error::rank is its rank.
+ * @retval MUSTER_E_ABORTED     A member revoked the group, or has failed during the call.
+ * @retval MUSTER_E_MISMATCH    A member performed another operation.
+ * @retval MUSTER_E_PROTOCOL    A member sent a malformed message.
+ * @retval MUSTER_E_EXISTS      The address at which this member would listen is in use.
+ * @retval MUSTER_E_AUTH        A member has another secret.
+ * @retval MUSTER_E_PERMISSION  The operating system refuses this user.
+ * @retval MUSTER_E_PLUGIN      A plug-in has failed.
+ * @retval MUSTER_E_UNREACHABLE A member cannot be reached, or another member could not connect.
+ * @retval MUSTER_E_LIMIT       No descriptor is left.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_CLOSED      The group or the context is closed.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called during the call.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The calling thread has to serve the wait.
+ * @retval MUSTER_E_SYSTEM      Another system call failed.
+ * @retval MUSTER_E_FORKED      The group belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_group_connect(muster_group *group, int64_t timeout_ns, muster_stream **out_streams,
+                                              uint32_t capacity, muster_error *error);
 
 /** Returns the rank of this member.
  * @param[in] group  Group to query.

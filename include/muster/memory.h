@@ -2,6 +2,10 @@
 /** @file
  * Global memory: each member of a group, here called a locale, has a segment that all of them can use.
  *
+ * Locales of one user on one host share their memory: they use each other's segments directly. Operations on the
+ * segment of a locale elsewhere are active messages (am.h) over the transport of the group, which the library of that
+ * locale executes while its host computes; so they may be begun without waiting, and they wait up to a timeout.
+ *
  * A place in it has a global pointer, a number that means the same in every process: the locale in the upper bits, the
  * offset within its segment in the lower ones. It is never an address. 0 is nil. How many bits the locale has is chosen
  * when the memory is made.
@@ -12,12 +16,14 @@
  * list of its size.)
  *
  * Operations on one cell are atomic in one way for its whole life: words of 32 and 64 bits, and ABA cells as in
- * atomic.h. All of them are the processor's instructions on memory that the processes share, so the functions of
- * atomic.h, or the atomics of a language, may be mixed with them on the address that muster_memory_address() gives.
+ * atomic.h. All of them are the processor's instructions on memory that the processes of the cell's host share, so the
+ * functions of atomic.h, or the atomics of a language, may be mixed with them there, on the address that
+ * muster_memory_address() gives. Operations of one thread on one locale are performed in their order. The order of an
+ * operation holds at the cell's host; an operation that has returned is visible to all locales.
  *
- * The locales are processes of one user on one host for now; others are refused with ::MUSTER_E_UNSUPPORTED. They trust
- * each other: a process that writes outside of its blocks damages those of others, as threads do. When one dies, its
- * segment stays, and the others go on; the group fails, so symmetric allocation is no longer possible.
+ * Locales trust each other: a process that writes outside of its blocks damages those of others, as threads do. When
+ * one dies, the others go on. Its segment stays for those of its host; elsewhere operations on it end with
+ * ::MUSTER_E_PEER. The group fails, so symmetric allocation is no longer possible.
  *
  * Objects that others may be reading are freed by epochs: muster_memory_epoch() gives the manager of this memory, which
  * survives the death of any locale (epoch.h; muster_epoch_retire() takes global pointers). */
@@ -27,6 +33,7 @@
 #include <muster/atomic.h>
 #include <muster/epoch.h>
 #include <muster/group.h>
+#include <muster/queue.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,6 +44,11 @@ typedef struct muster_memory muster_memory;
 
 /** A global pointer: locale << (64 - muster_memory_config::locale_bits) | offset. 0: nil. */
 typedef uint64_t muster_gptr;
+
+/** Flags of muster_memory_config::flags. */
+enum muster_memory_flag {
+    MUSTER_MEMORY_NO_SHARED_MEMORY = 1 /**< Locales use active messages also within a host. */
+};
 
 /** How to make a memory; the same at all locales. */
 typedef struct muster_memory_config {
@@ -49,6 +61,8 @@ typedef struct muster_memory_config {
                                    16. */
     uint32_t max_pending; /**< As in muster_epoch_config; 0: 4096. All of it is allocated at once, too: 24 bytes each
                                for every token. */
+    uint32_t flags;       /**< ::muster_memory_flag values, or'ed. */
+    uint32_t reserved;    /**< Zero. */
 } muster_memory_config;
 
 /** Where the segments are in this process, for `inline/memory.h` and compilers of other languages. */
@@ -95,7 +109,8 @@ typedef struct muster_memory_operation {
     uint64_t value;       /**< New value or operand. */
     uint64_t expected;    /**< COMPARE_EXCHANGE: the value that the cell must have. */
     uint64_t expected_count; /**< COMPARE_EXCHANGE of an ABA cell: its count. */
-    muster_gptr signal;      /**< PUT: a word of 64 bits to which `value` is added after the bytes are visible; or 0. */
+    muster_gptr signal;      /**< PUT: a word of 64 bits to which `value` is added after the bytes are visible; or 0. In
+                                  the same segment as the target, or in one that is mapped here as that is. */
 } muster_memory_operation;
 
 /** What an operation has found. */
@@ -116,6 +131,15 @@ typedef struct muster_memory_stats {
     uint64_t reserved;        /**< Zero. */
 } muster_memory_stats;
 
+/** State of a locale. */
+typedef struct muster_memory_locale_info {
+    muster_status status; /**< ::MUSTER_OK: it can be used. Otherwise why it cannot: ::MUSTER_E_PEER,
+                               ::MUSTER_E_ABORTED, ::MUSTER_E_PROTOCOL, ::MUSTER_E_CLOSED. */
+    uint32_t is_mapped;   /**< 1: its segment has addresses in this process. */
+    uint32_t node;        /**< Number of its host: the same for locales that share memory. */
+    uint32_t requests;    /**< Operations on it that were begun here and are not done. */
+} muster_memory_locale_info;
+
 /** Makes a memory, with all members of a group. The group is used for this call and for symmetric allocation, and may
  * be used for other operations in between; it is kept.
  * @param[in]  group       A group; each rank becomes the locale of that number. All members make this call.
@@ -126,7 +150,11 @@ typedef struct muster_memory_stats {
  * @retval MUSTER_OK              Made at all locales.
  * @bad_config
  * @retval MUSTER_E_MISMATCH      Another locale has given another configuration; all locales get this.
- * @retval MUSTER_E_UNSUPPORTED   The locales are not processes of one user on one host; all get this.
+ * @retval MUSTER_E_UNREACHABLE   Locales of different hosts could not connect to each other; all get this.
+ * @retval MUSTER_E_EXISTS        The address at which this locale would listen is in use.
+ * @retval MUSTER_E_AUTH          A locale has another secret.
+ * @retval MUSTER_E_PERMISSION    The operating system refuses this user.
+ * @retval MUSTER_E_PLUGIN        A plug-in has failed.
  * @retval MUSTER_E_NOMEM         The segments are larger than the memory that is available; all get this.
  * @retval MUSTER_E_LIMIT         No descriptors or no shared memory is left; all get this.
  * @retval MUSTER_E_SYSTEM        /proc cannot be read, or the memory cannot be mapped.
@@ -188,8 +216,9 @@ MUSTER_API muster_status muster_memory_parts(const muster_memory *memory, muster
  * @param[in]  bytes        Size of what is used there.
  * @param[out] out_address  Its address, valid until the memory is released. The address of another locale's segment
  *                          minus its offset is the same for all places in it.
- * @retval MUSTER_OK     Returned.
- * @retval MUSTER_E_ARG  It is nil, has no such locale, or reaches beyond the segment; or no destination.
+ * @retval MUSTER_OK             Returned.
+ * @retval MUSTER_E_ARG          It is nil, has no such locale, or reaches beyond the segment; or no destination.
+ * @retval MUSTER_E_UNSUPPORTED  The segment is on another host.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes,
                                                void **out_address);
@@ -227,40 +256,121 @@ MUSTER_API muster_status muster_memory_get_view(const muster_memory *memory, mus
 MUSTER_API muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment,
                                                  int64_t timeout_ns, uint64_t *out_offset, muster_error *error);
 
-/** Allocates a block in the heap of a locale. Lock-free.
- * @param[in]  memory  Memory.
- * @param[in]  locale  Any locale.
- * @param[in]  bytes   Size, not 0. It is rounded up: 16 bytes and at most half of it more.
- * @param[out] out     The block, aligned to 16 bytes, from 1 KiB on to 64. Its contents are undefined.
+/** Allocates a block in the heap of a locale. Lock-free if its segment is mapped here.
+ * @param[in]  memory      Memory.
+ * @param[in]  locale      Any locale.
+ * @param[in]  bytes       Size, not 0. It is rounded up: 16 bytes and at most half of it more.
+ * @param[in]  timeout_ns  Maximum wait for a locale that is elsewhere; -1: no limit.
+ * @param[out] out         The block, aligned to 16 bytes, from 1 KiB on to 64. Its contents are undefined.
  * @retval MUSTER_OK       Allocated.
  * @retval MUSTER_AGAIN    The heap has no room for it now; nothing changed.
  * @retval MUSTER_E_ARG    No such locale, no size, or no destination.
  * @retval MUSTER_E_LIMIT  The heap is smaller than the block.
- * @threads{any} @blocks{no} @since 0.1 */
+ * @retval MUSTER_TIMEOUT   The locale has not answered in time; it may have been done, or may be later.
+ * @retval MUSTER_E_PEER    The locale has ended; it may have been done.
+ * @retval MUSTER_E_ABORTED  It has disconnected this one. The same.
+ * @retval MUSTER_E_PROTOCOL  It has broken the protocol. The same.
+ * @retval MUSTER_E_CLOSED  The context is closed.
+ * @retval MUSTER_E_NOMEM   Memory ran out.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library, and the locale is elsewhere.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns, if the locale is elsewhere} @since 0.1 */
 MUSTER_API muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes,
-                                                muster_gptr *out);
+                                                int64_t timeout_ns, muster_gptr *out);
 
-/** Frees a block. Lock-free. No locale reads it any more: see muster_memory_epoch() otherwise.
- * @param[in] memory  Memory.
- * @param[in] block   As muster_memory_allocate() returned it, on any locale; 0 is ignored.
+/** Frees a block. Lock-free if its segment is mapped here. No locale reads it any more: see muster_memory_epoch()
+ * otherwise.
+ * @param[in] memory      Memory.
+ * @param[in] block       As muster_memory_allocate() returned it, on any locale; 0 is ignored.
+ * @param[in] timeout_ns  Maximum wait for a locale that is elsewhere; -1: no limit.
  * @retval MUSTER_OK      Freed.
  * @retval MUSTER_E_ARG   It is not the beginning of a block of a heap.
  * @retval MUSTER_E_STALE  It was freed before.
- * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_memory_free(muster_memory *memory, muster_gptr block);
+ * @retval MUSTER_TIMEOUT   The locale has not answered in time; it may have been done, or may be later.
+ * @retval MUSTER_E_PEER    The locale has ended; it may have been done.
+ * @retval MUSTER_E_ABORTED  It has disconnected this one. The same.
+ * @retval MUSTER_E_PROTOCOL  It has broken the protocol. The same.
+ * @retval MUSTER_E_CLOSED  The context is closed.
+ * @retval MUSTER_E_NOMEM   Memory ran out.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library, and the locale is elsewhere.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns, if the locale is elsewhere} @since 0.1 */
+MUSTER_API muster_status muster_memory_free(muster_memory *memory, muster_gptr block, int64_t timeout_ns);
 
 /** Performs an operation.
- * @param[in]  memory     Memory.
- * @param[in]  operation  What to do.
- * @param[out] out        What was found; NULL if the operation returns nothing, or nothing is wanted.
+ * @param[in]  memory      Memory.
+ * @param[in]  operation   What to do.
+ * @param[in]  timeout_ns  Maximum wait for a locale that is elsewhere; -1: no limit.
+ * @param[out] out         What was found; NULL if the operation returns nothing, or nothing is wanted.
  * @retval MUSTER_OK      Done, and visible to all locales as the order says.
  * @retval MUSTER_AGAIN   COMPARE_EXCHANGE: the cell was another one, which @p out has; nothing was written.
  * @retval MUSTER_E_ARG   The target is nil or outside of its segment or misaligned, or a value is out of range or does
- * not belong to this kind; nothing changed.
+ * not belong to this kind, or the signal is elsewhere than the target; nothing changed.
  * @retval MUSTER_E_ABI   struct_size is not that of this structure.
- * @threads{any} @blocks{no} @since 0.1 */
+ * @retval MUSTER_TIMEOUT   The locale has not answered in time; it may have been done, or may be later.
+ * @retval MUSTER_E_PEER    The locale has ended; it may have been done.
+ * @retval MUSTER_E_ABORTED  It has disconnected this one. The same.
+ * @retval MUSTER_E_PROTOCOL  It has broken the protocol. The same.
+ * @retval MUSTER_E_CLOSED  The context is closed.
+ * @retval MUSTER_E_NOMEM   Memory ran out.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library, and the locale is elsewhere.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns, if the locale is elsewhere} @since 0.1 */
 MUSTER_API muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation,
-                                           muster_memory_result *out);
+                                           int64_t timeout_ns, muster_memory_result *out);
+
+/** Begins an operation, which ::MUSTER_DONE_MEMORY ends: its status is that of muster_memory_run(). Operations that
+ * were begun on one locale are performed in their order, but for those of more than 64 KiB.
+ * @param[in]  memory     Memory.
+ * @param[in]  operation  What to do; copied. What a PUT copies is copied at once up to 64 KiB; more, and the
+ * destination of a GET, is lent until the entry, or until the queue is closed.
+ * @param[out] out        What was found, lent in the same way; or NULL.
+ * @param[in]  queue      Queue of the context of the group for the entry; NULL: there is none, and
+ * muster_memory_flush() reports a failure. A copy then has at most 64 KiB if the locale is elsewhere.
+ * @param[in]  tag        muster_completion::tag of the entry.
+ * @retval MUSTER_OK       Begun; without a queue perhaps done.
+ * @retval MUSTER_AGAIN    As many operations on this locale are under way as may, or the queue has no slot; nothing was
+ *                         begun. muster_memory_flush() waits for room.
+ * @retval MUSTER_E_ARG    As muster_memory_run(); a queue of another context; or too many bytes without a queue.
+ * @retval MUSTER_E_ABI    struct_size is not that of this structure.
+ * @retval MUSTER_E_PEER   The locale has ended.
+ * @retval MUSTER_E_ABORTED  It has disconnected this one.
+ * @retval MUSTER_E_PROTOCOL  It has broken the protocol.
+ * @retval MUSTER_E_CLOSED  The context or the queue is closed.
+ * @retval MUSTER_E_NOMEM  Memory ran out.
+ * @retval MUSTER_E_LIMIT  No thread of the library is left for a large copy.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_begin(muster_memory *memory, const muster_memory_operation *operation,
+                                             muster_memory_result *out, muster_queue *queue, uint64_t tag);
+
+/** Waits until the operations that were begun before are done, but for copies of more than 64 KiB.
+ * @param[in] memory      Memory.
+ * @param[in] locale      Locale; UINT32_MAX: all of them.
+ * @param[in] timeout_ns  Maximum wait; 0 only looks, -1: no limit.
+ * @retval MUSTER_OK       They are done, and those without a queue have succeeded.
+ * @retval MUSTER_AGAIN    Not all are; the timeout was 0. Or a COMPARE_EXCHANGE without a queue has found another
+ * value.
+ * @retval MUSTER_TIMEOUT  Not all are in time.
+ * @retval MUSTER_E_ARG    No memory, or no such locale.
+ * @retval MUSTER_E_CLOSED  The context is closed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @return Otherwise the first failure of an operation without a queue.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_memory_flush(muster_memory *memory, uint32_t locale, int64_t timeout_ns);
+
+/** Returns the state of a locale.
+ * @param[in]  memory    Memory.
+ * @param[in]  locale    Any locale.
+ * @param[out] out_info  The state.
+ * @param[out] error     Why it cannot be used, or NULL; written only if it cannot.
+ * @retval MUSTER_OK        Returned.
+ * @retval MUSTER_E_ARG     No such locale, or no destination.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_memory_get_locale(muster_memory *memory, uint32_t locale,
+                                                  muster_memory_locale_info *out_info, muster_error *error);
 
 /** Returns the manager of epochs of this memory, whose tokens are in it: objects are global pointers, given to
  * muster_epoch_retire(), handed back by muster_epoch_poll() of any locale, and freed by muster_memory_free().
@@ -277,13 +387,22 @@ MUSTER_API muster_status muster_memory_run(muster_memory *memory, const muster_m
 MUSTER_API muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch);
 
 /** Returns the counters of the heap of a locale.
- * @param[in]  memory     Memory.
- * @param[in]  locale     Any locale.
- * @param[out] out_stats  The counters.
+ * @param[in]  memory      Memory.
+ * @param[in]  locale      Any locale.
+ * @param[in]  timeout_ns  Maximum wait for a locale that is elsewhere; -1: no limit.
+ * @param[out] out_stats   The counters.
  * @filled
  * @retval MUSTER_E_ARG  No such locale, or no destination.
- * @threads{any} @blocks{no} @since 0.1 */
-MUSTER_API muster_status muster_memory_get_stats(const muster_memory *memory, uint32_t locale,
+ * @retval MUSTER_TIMEOUT   The locale has not answered in time; it may have been done, or may be later.
+ * @retval MUSTER_E_PEER    The locale has ended; it may have been done.
+ * @retval MUSTER_E_ABORTED  It has disconnected this one. The same.
+ * @retval MUSTER_E_PROTOCOL  It has broken the protocol. The same.
+ * @retval MUSTER_E_CLOSED  The context is closed.
+ * @retval MUSTER_E_NOMEM   Memory ran out.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library, and the locale is elsewhere.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns, if the locale is elsewhere} @since 0.1 */
+MUSTER_API muster_status muster_memory_get_stats(muster_memory *memory, uint32_t locale, int64_t timeout_ns,
                                                  muster_memory_stats *out_stats);
 
 #ifdef __cplusplus

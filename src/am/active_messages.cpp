@@ -167,50 +167,59 @@ Result<void> ActiveMessages::check(const Request &request, Ref<AmPeer> &out_peer
     return {};
 }
 
-AmCall::Outcome ActiveMessages::call(const Request &request, Deadline &deadline) {
-    AmCall::Outcome outcome;
-    Ref<AmPeer> to;
+ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &deadline) {
+    Started started;
     uint32_t limit = 0;
-    if (auto good = check(request, to, limit); !good) {
-        outcome.why = good.error();
-        return outcome;
+    if (auto good = check(request, started.peer, limit); !good) {
+        started.why = good.error();
+        return started;
     }
     if (context_->on_loop() && !context_->external()) {
-        outcome.why = Error::make(MUSTER_E_WOULD_DEADLOCK, "a call of a peer on the thread of the library");
-        return outcome;
+        started.why = Error::make(MUSTER_E_WOULD_DEADLOCK, "a call of a peer on the thread of the library");
+        return started;
     }
+    AmPeer &to = *started.peer;
     const Ref<AmCall> made = make_ref<AmCall>(*context_, request.reply, request.capacity, false);
     // Waits for room; then the request is made. The first hello of the peer may allow a larger one.
     Status made_it = MUSTER_AGAIN;
     Status status = context_->wait(changed_, deadline, [&] {
-        made_it = to->has_limits() && request.bytes > to->limits().max_bytes
+        made_it = to.has_limits() && request.bytes > to.limits().max_bytes
                       ? MUSTER_E_ARG
-                      : to->request(*made, request.handler, request.data, request.bytes);
+                      : to.request(*made, request.handler, request.data, request.bytes);
         return made_it != MUSTER_AGAIN;
     });
     if (status == MUSTER_OK) status = made_it;
     if (status == MUSTER_OK) {
-        if (!context_->external() && to->begin_reading(false)) read_until_over(*to, *made, deadline);
-        return made->wait_for(deadline);
+        started.call = made;
+        return started;
     }
-    if (to->has_ended(&outcome.why)) return outcome;
+    if (to.has_ended(&started.why)) return started;
     if (status == MUSTER_E_ARG)
-        outcome.why = Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", request.bytes,
-                                  to->limits().max_bytes);
+        started.why = Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", request.bytes,
+                                  to.limits().max_bytes);
     else if (status == MUSTER_AGAIN || status == MUSTER_TIMEOUT)
-        outcome.why = Error::make(MUSTER_TIMEOUT, "too many requests to the peer had no reply; it was not made");
+        started.why = Error::make(MUSTER_TIMEOUT, "too many requests to the peer had no reply; it was not made");
     else
-        outcome.why = Error::from_status(status);
-    return outcome;
+        started.why = Error::from_status(status);
+    return started;
 }
 
-Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_t tag) {
+AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline) {
+    AmCall::Outcome outcome;
+    outcome.why = started.why;
+    if (!started.call) return outcome;
+    if (!context_->external() && !started.call->is_over() && started.peer->begin_reading(false))
+        read_until_over(*started.peer, *started.call, deadline);
+    return started.call->wait_for(deadline);
+}
+
+Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_t tag, int32_t kind) {
     Ref<AmPeer> to;
     uint32_t limit = 0;
     if (auto good = check(request, to, limit); !good) return good;
     if (to->has_limits() && request.bytes > limit)
         return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", request.bytes, limit);
-    const Ref<AmCall> made = make_ref<AmCall>(*context_, request.reply, request.capacity, queue == nullptr);
+    const auto made = make_ref<AmCall>(*context_, request.reply, request.capacity, queue == nullptr, kind);
     if (queue != nullptr) {
         auto delivers = made->deliver_to(*queue, tag);
         if (!delivers || delivers.status() != MUSTER_OK) return delivers;

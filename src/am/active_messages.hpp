@@ -46,9 +46,20 @@ class ActiveMessages final : public Object, private Source {
         void *reply;
         size_t capacity;
     };
-    AmCall::Outcome call(const Request &request, Deadline &deadline);
-    // OK, AGAIN or a failure; then nothing was begun. `queue`: NULL, the peer keeps a failure.
-    Result<void> begin(const Request &request, Queue *queue, uint64_t tag);
+    AmCall::Outcome call(const Request &request, Deadline &deadline) {
+        Started started = start(request, deadline);
+        return finish(started, deadline);
+    }
+    // The two halves of it: makes the request, once there is room; and waits for the reply. Without a call: `why`.
+    struct Started {
+        Ref<AmPeer> peer;
+        Ref<AmCall> call;
+        Error why;
+    };
+    Started start(const Request &request, Deadline &deadline);
+    AmCall::Outcome finish(Started &started, Deadline &deadline);
+    // OK, AGAIN or a failure; then nothing was begun. `queue`: NULL, the peer keeps a failure. `kind`: of the entry.
+    Result<void> begin(const Request &request, Queue *queue, uint64_t tag, int32_t kind = MUSTER_DONE_AM);
     Status flush(uint32_t peer, Deadline &deadline) noexcept; // UINT32_MAX: all
     void disconnect(AmPeer &peer, std::string_view text) noexcept;
     Status reply(AmPeer &peer, uint64_t id, Status status, const void *data, size_t bytes) noexcept;

@@ -11,8 +11,8 @@ namespace muster {
 // failure.
 class AmCall final : public Object, public QueueOperation {
   public:
-    AmCall(Context &context, void *reply, size_t capacity, bool unattended) noexcept
-        : QueueOperation(context, MUSTER_DONE_AM), is_unattended(unattended), reply_(reply), capacity_(capacity) {}
+    AmCall(Context &context, void *reply, size_t capacity, bool unattended, int32_t kind = MUSTER_DONE_AM) noexcept
+        : QueueOperation(context, kind), is_unattended(unattended), reply_(reply), capacity_(capacity) {}
     const bool is_unattended;
 
     void answer(Status status, const unsigned char *data, size_t bytes) noexcept {

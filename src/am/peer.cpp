@@ -200,7 +200,6 @@ bool AmPeer::begin_reading(bool is_loop) noexcept {
         loop_was_refused_ = loop_was_refused_ || is_loop;
         return false;
     }
-    if (!is_loop && !deferred.empty()) return false;
     is_read_ = true;
     return true;
 }
@@ -208,7 +207,18 @@ bool AmPeer::begin_reading(bool is_loop) noexcept {
 bool AmPeer::leave_reading() noexcept {
     const std::lock_guard hold(lock_);
     is_read_ = false;
-    return std::exchange(loop_was_refused_, false) || !deferred.empty();
+    return std::exchange(loop_was_refused_, false);
+}
+
+bool AmPeer::defer(Frame frame) {
+    const std::lock_guard hold(lock_);
+    deferred_.push_back(std::move(frame));
+    return deferred_.size() <= own_.max_requests;
+}
+
+std::vector<AmPeer::Frame> AmPeer::take_deferred() noexcept {
+    const std::lock_guard hold(lock_);
+    return std::exchange(deferred_, {});
 }
 
 bool AmPeer::serve_begins() noexcept {

@@ -44,18 +44,20 @@ class AmPeer final : public Object {
     void serve_ends() noexcept;
     void count_executed() noexcept { executed_.add(1); } // loop thread
 
-    // The role of the reader: one thread at a time, the loop thread or one that waits for a reply. A thread does not
-    // get it while requests wait for the loop. The loop thread that does not get it reads later: leave_reading() is
-    // true, and the caller has it read.
+    // The role of the reader: one thread at a time, the loop thread or one that waits for a reply. The loop thread that
+    // does not get it reads later: leave_reading() is true, and the caller has it read.
     bool begin_reading(bool is_loop) noexcept;
     bool leave_reading() noexcept;
+    // Requests that another thread than the loop's has read. The loop thread executes them before what it reads itself,
+    // and does not need the role for that: its holder may wait for a peer that waits for them. False: too many.
+    using Frame = std::vector<unsigned char>;
+    bool defer(Frame frame);
+    std::vector<Frame> take_deferred() noexcept;
 
     // ---- of the reader: bytes of a frame that has not arrived whole
     std::vector<unsigned char> partial;
     size_t partial_bytes = 0;
     bool has_hello = false;
-    // Requests that another thread than the loop's has read; the loop thread executes them before it reads.
-    std::vector<std::vector<unsigned char>> deferred;
     void set_limits(const AmHello &of_peer) noexcept;
     // Any thread: are limits() those of the peer? Before, they are those that every peer accepts.
     bool has_limits() noexcept;
@@ -88,6 +90,7 @@ class AmPeer final : public Object {
     bool ended_ = false;
     Error why_;
     bool is_read_ = false, loop_was_refused_ = false;
+    std::vector<Frame> deferred_;
 };
 
 } // namespace muster

@@ -10,22 +10,23 @@ constexpr int reads_per_turn = 16; // of one peer, before others come
 
 // Loop thread.
 void ActiveMessages::read(AmPeer &from) noexcept {
-    if (!from.begin_reading(true)) return;
-    Status status = MUSTER_OK;
+    const bool reads = from.begin_reading(true);
+    Status status = MUSTER_AGAIN;
     try {
-        const auto deferred = std::exchange(from.deferred, {});
-        for (const std::vector<unsigned char> &frame : deferred) {
+        for (const AmPeer::Frame &frame : from.take_deferred()) {
             AmHead head;
-            AmHead::get(frame.data(), settings.limits.max_bytes, head);
+            AmHead::get(frame.data(), settings.limits.max_bytes, head); // it was checked
             if (!execute(from, head, frame.data() + AmHead::bytes)) break;
         }
+        if (!reads) return;
+        status = MUSTER_OK;
         Deadline once(0);
         for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++)
             status = read_once(from, in_.data(), in_.size(), once);
     } catch (const std::bad_alloc &) {
         end_peer(from, Error::make(MUSTER_E_NOMEM, "no memory for what the peer sends"), "out of memory");
     }
-    from.leave_reading();
+    if (reads) from.leave_reading();
     if (status == MUSTER_OK) read_later(from);
     if (status < 0) stream_ended(from);
 }
@@ -136,8 +137,7 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
     if (head.kind == AmKind::request) {
         if (context_->on_loop()) return execute(from, head, payload);
         const unsigned char *const whole = payload - AmHead::bytes;
-        from.deferred.emplace_back(whole, payload + head.payload);
-        if (from.deferred.size() > settings.limits.max_requests)
+        if (!from.defer(AmPeer::Frame(whole, payload + head.payload)))
             return broken(from, "more requests than this endpoint accepts");
         read_later(from);
         return true;

@@ -149,6 +149,8 @@ Result<void> run_on_streams(Group &group, const GroupOperation &operation, const
 // open.cpp: finds the other members and connects to them.
 Result<Ref<Group>> open_group(Context &context, const muster_group_config &config, Deadline &deadline);
 Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadline &deadline); // empty: no color
+// A new stream to each other member, by rank, of which the caller has the handles. All members make the call.
+Result<std::vector<Ref<Stream>>> connect_members(Group &group, Deadline &deadline);
 
 inline Group *unwrap(muster_group *handle) noexcept {
     return reinterpret_cast<Group *>(handle);

@@ -97,6 +97,24 @@ muster_status muster_group_split(muster_group *group, int64_t color, int64_t key
     });
 }
 
+muster_status muster_group_connect(muster_group *group, int64_t timeout_ns, muster_stream **out_streams,
+                                   uint32_t capacity, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (auto ok = check(group); !ok) return ok;
+        if (auto ok = check_timeout(timeout_ns); !ok) return ok;
+        const Ref<Group> self(unwrap(group));
+        if (out_streams == nullptr || capacity < self->size())
+            return Error::make(MUSTER_E_ARG, "there is room for %u streams, and the group has %u members",
+                               out_streams == nullptr ? 0 : capacity, self->size());
+        const HostCall call(self->context(), self.get(), HostCall::EndedBy::context_too);
+        Deadline deadline(timeout_ns);
+        auto made = connect_members(*self, deadline);
+        if (!made) return made.error();
+        for (uint32_t r = 0; r < self->size(); r++) out_streams[r] = (*made)[r] ? wrap((*made)[r].detach()) : nullptr;
+        return {};
+    });
+}
+
 uint32_t muster_group_rank(const muster_group *group) {
     return group == nullptr ? UINT32_MAX : unwrap(group)->rank();
 }

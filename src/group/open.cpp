@@ -69,6 +69,9 @@ class Opening {
     void forget(muster_store *store) noexcept;  // deletes the own address
     void set_addresses(std::vector<std::string> addresses, std::vector<uint64_t> instances);
     Result<Ref<Group>> connect();
+    // The streams to the other members, without a group; no queue watches them.
+    Result<void> connect_streams();
+    Group::Streams &streams() noexcept { return streams_; }
 
   private:
     std::string key(uint32_t rank) const { return settings.name + '/' + std::to_string(rank); }
@@ -355,14 +358,18 @@ Result<void> Opening::wait_for_streams(Queue &queue) {
     }
 }
 
-Result<Ref<Group>> Opening::connect() {
+Result<void> Opening::connect_streams() {
     auto queue = Queue::create(context_, 2 * settings.size + 16);
     if (!queue) return queue.error();
     auto connected = wait_for_streams(**queue);
     (*queue)->close(); // ends the other dials
     listener_->close();
     listener_.reset();
-    if (!connected) return connected.error();
+    return connected;
+}
+
+Result<Ref<Group>> Opening::connect() {
+    if (auto connected = connect_streams(); !connected) return connected.error();
     const bool shares = same_place_ && !(hello().flags & GroupHello::no_memory);
     auto group = Group::make(context_, settings, std::move(streams_));
     if (!group) return group.error();
@@ -478,21 +485,32 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
     return opening.connect();
 }
 
-// One member's part of the all-gather: color, key, instance, address.
-Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadline &deadline) {
-    Opening opening(group.context(), deadline);
-    opening.settings = group.settings;
-    opening.settings.name += "/split";
+namespace {
+
+// Listens at a fresh address, and exchanges the addresses of all members of a group. One member's part of the
+// all-gather: color, key, instance, address.
+struct Meeting {
+    struct Member {
+        int64_t key;
+        uint32_t rank;
+        uint64_t instance;
+        std::string address;
+    };
+    std::vector<Member> members; // of this color, ordered by key and rank; without a color: none
+    Error failed;                // a member could not listen
+};
+
+Result<Meeting> meet_again(Group &group, Opening &opening, int64_t color, int64_t key, Deadline &deadline) {
     std::string own;
     // The failure of one member must not leave the others in the all-gather: it takes part, without an address.
-    Error failed;
+    Meeting met;
     if (color >= 0 && group.size() > 1) {
         auto at = fresh_address(group.settings.listen);
         auto listening = at ? opening.listen(*at) : Result<void>(at.error());
-        if (!listening) failed = listening.error();
+        if (!listening) met.failed = listening.error();
         if (listening) own = opening.address();
         if (own.size() > split_record_bytes - 32) {
-            failed = Error::make(MUSTER_E_LIMIT, "the address to listen at is too long: %zu bytes", own.size());
+            met.failed = Error::make(MUSTER_E_LIMIT, "the address to listen at is too long: %zu bytes", own.size());
             own.clear();
         }
     }
@@ -511,39 +529,78 @@ Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadlin
     auto operation = group.read(gather);
     if (!operation) return operation.error();
     if (auto done = group.perform(*operation, deadline); !done) return done.error();
-    if (color < 0) return Ref<Group>();
-    struct Member {
-        int64_t key;
-        uint32_t rank;
-        uint64_t instance;
-        std::string address;
-    };
-    std::vector<Member> members;
+    if (color < 0) return met;
     for (uint32_t r = 0; r < group.size(); r++) {
         ByteReader from({reinterpret_cast<const char *>(all.data()) + r * split_record_bytes, split_record_bytes});
         const auto its_color = static_cast<int64_t>(from.number<uint64_t>());
         const auto its_key = static_cast<int64_t>(from.number<uint64_t>());
         const auto its_instance = from.number<uint64_t>();
         if (its_color != color) continue;
-        members.push_back({its_key, r, its_instance, std::string(from.text(split_record_bytes))});
+        met.members.push_back({its_key, r, its_instance, std::string(from.text(split_record_bytes))});
     }
-    std::stable_sort(members.begin(), members.end(), [](const Member &a, const Member &b) { return a.key < b.key; });
+    std::stable_sort(met.members.begin(), met.members.end(),
+                     [](const Meeting::Member &a, const Meeting::Member &b) { return a.key < b.key; });
     std::vector<std::string> addresses;
     std::vector<uint64_t> instances;
-    for (uint32_t i = 0; i < members.size(); i++) {
-        if (members[i].rank == group.rank()) opening.settings.rank = i;
-        if (members[i].address.empty() && group.size() > 1 && failed.status == MUSTER_OK) {
-            failed = Error::make(MUSTER_E_UNREACHABLE, "rank %u could not listen", members[i].rank);
-            failed.rank = members[i].rank;
+    for (uint32_t i = 0; i < met.members.size(); i++) {
+        Meeting::Member &one = met.members[i];
+        if (one.rank == group.rank()) opening.settings.rank = i;
+        if (one.address.empty() && group.size() > 1 && met.failed.status == MUSTER_OK) {
+            met.failed = Error::make(MUSTER_E_UNREACHABLE, "rank %u could not listen", one.rank);
+            met.failed.rank = one.rank;
         }
-        addresses.push_back(std::move(members[i].address));
-        instances.push_back(members[i].instance);
+        addresses.push_back(one.address);
+        instances.push_back(one.instance);
     }
-    if (failed.status != MUSTER_OK) return failed;
-    opening.settings.size = static_cast<uint32_t>(members.size());
+    opening.settings.size = static_cast<uint32_t>(met.members.size());
+    if (met.failed.status == MUSTER_OK && opening.settings.size > 1)
+        opening.set_addresses(std::move(addresses), std::move(instances));
+    return met;
+}
+
+} // namespace
+
+Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadline &deadline) {
+    Opening opening(group.context(), deadline);
+    opening.settings = group.settings;
+    opening.settings.name += "/split";
+    auto met = meet_again(group, opening, color, key, deadline);
+    if (!met) return met.error();
+    if (met->failed.status != MUSTER_OK) return met->failed;
+    if (color < 0) return Ref<Group>();
     if (opening.settings.size == 1) return Group::make(group.context(), opening.settings, alone());
-    opening.set_addresses(std::move(addresses), std::move(instances));
     return opening.connect();
+}
+
+// The members then agree on how it ended: either all have their streams, or none has.
+Result<std::vector<Ref<Stream>>> connect_members(Group &group, Deadline &deadline) {
+    Opening opening(group.context(), deadline);
+    opening.settings = group.settings;
+    opening.settings.name += "/streams";
+    opening.settings.flags &= ~static_cast<uint32_t>(MUSTER_GROUP_MESSAGES);
+    auto met = meet_again(group, opening, 0, 0, deadline);
+    if (!met) return met.error();
+    Error why = met->failed;
+    if (why.status == MUSTER_OK && group.size() > 1)
+        if (auto connected = opening.connect_streams(); !connected) why = connected.error();
+    int32_t worst = why.status == MUSTER_OK ? 0 : 1;
+    muster_group_operation vote = {};
+    vote.struct_size = sizeof vote;
+    vote.kind = MUSTER_GROUP_ALL_REDUCE;
+    vote.type = MUSTER_TYPE_I32;
+    vote.reduction = MUSTER_REDUCE_MAX;
+    vote.count = 1;
+    vote.output = &worst;
+    auto operation = group.read(vote);
+    if (!operation) return operation.error();
+    if (auto done = group.perform(*operation, deadline); !done) return done.error();
+    if (why.status != MUSTER_OK) return why;
+    if (worst != 0) return Error::make(MUSTER_E_UNREACHABLE, "another member could not connect to all others");
+    std::vector<Ref<Stream>> streams = std::move(opening.streams().operations);
+    streams.resize(group.size());
+    for (const Ref<Stream> &one : streams)
+        if (one) one->watch(0, nullptr, 0);
+    return streams;
 }
 
 } // namespace muster

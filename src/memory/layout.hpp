@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// The memory of all locales of a host, one file:
+// The memory of the locales of one host, a file:
 //
-//   head of each segment | manager of epochs | segment of locale 0 | segment of locale 1 | ...
+//   head of each segment | manager of epochs | segment of the first locale | segment of the next one | ...
 //
 // A segment has nothing but the bytes of its users: offsets in it are those of global pointers.
 #include <muster/inline/atomic.h>
@@ -52,16 +52,17 @@ struct SegmentHead {
     std::atomic<uint64_t> used_bytes, used_blocks, allocated, refused; // relaxed: for people
 };
 
-// Where everything is; the same at all locales.
+// Where everything is; the same at all locales of a host, and but for `here` at all locales.
 struct MemoryShape {
-    uint32_t locales = 0, locale_bits = 0, max_tokens = 0, max_pending = 0;
+    uint32_t locales = 0, locale_bits = 0, flags = 0, max_tokens = 0, max_pending = 0;
+    uint32_t here = 0; // locales of this host
     uint64_t segment_bytes = 0, symmetric_bytes = 0;
 
     uint32_t offset_bits() const noexcept { return 64 - locale_bits; }
     uint64_t heads_at() const noexcept { return 0; }
-    uint64_t epoch_at() const noexcept { return heads_at() + to_pages(locales * sizeof(SegmentHead)); }
+    uint64_t epoch_at() const noexcept { return heads_at() + to_pages(here * sizeof(SegmentHead)); }
     uint64_t segments_at() const noexcept { return epoch_at() + muster_epoch_size(max_tokens, max_pending); }
-    uint64_t bytes() const noexcept { return segments_at() + locales * segment_bytes; }
+    uint64_t bytes() const noexcept { return segments_at() + here * segment_bytes; }
     muster_gptr pointer(uint32_t locale, uint64_t offset) const noexcept {
         return (uint64_t{locale} << offset_bits()) | offset;
     }

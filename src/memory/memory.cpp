@@ -3,9 +3,7 @@
 #include "memory/memory.hpp"
 
 #include "group/memory_offers.hpp"
-#include "transport/hub.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -13,21 +11,6 @@
 namespace muster {
 
 namespace {
-
-// An operation of the group on bytes.
-Result<void> exchange(Group &group, uint32_t kind, const void *input, void *output, uint64_t bytes,
-                      Deadline &deadline) {
-    muster_group_operation what{};
-    what.struct_size = sizeof what;
-    what.kind = kind;
-    what.type = MUSTER_TYPE_U8;
-    what.count = bytes;
-    what.input = input;
-    what.output = output;
-    auto operation = group.read(what);
-    if (!operation) return operation.error();
-    return group.perform(*operation, deadline);
-}
 
 // Bytes that this process can allocate now: of the host, and of its control group. Beyond them the kernel would end a
 // process rather than refuse.
@@ -47,79 +30,20 @@ uint64_t available_memory() noexcept {
     return found;
 }
 
-// What each locale contributes: all of it has to be the same everywhere. Padding is none.
-struct LocaleInfo {
-    uint64_t locale_bits, max_tokens, max_pending, segment_bytes, symmetric_bytes;
-    unsigned char boot[16];
-    uint64_t net_namespace, user;
-};
-static_assert(sizeof(LocaleInfo) == 72);
-
-LocaleInfo describe_locale(Group &group, const MemoryShape &shape) {
-    const HostIdentity &host = Hub::of(group.context()).host;
-    LocaleInfo info{};
-    info.locale_bits = shape.locale_bits;
-    info.max_tokens = shape.max_tokens;
-    info.max_pending = shape.max_pending;
-    info.segment_bytes = shape.segment_bytes;
-    info.symmetric_bytes = shape.symmetric_bytes;
-    std::memcpy(info.boot, host.boot.data(), sizeof info.boot);
-    info.net_namespace = host.net_namespace;
-    info.user = host.user;
-    return info;
-}
-
 Error on_rank(uint32_t rank, Error why) noexcept {
     why.rank = rank;
     return why;
 }
 
-Result<void> compare_locales(Group &group, const MemoryShape &shape, Deadline &deadline) {
-    const LocaleInfo own = describe_locale(group, shape);
-    std::vector<LocaleInfo> all(group.size());
-    if (auto done = exchange(group, MUSTER_GROUP_ALL_GATHER, &own, all.data(), sizeof own, deadline); !done)
-        return done;
-    for (uint32_t r = 0; r < all.size(); r++) {
-        const LocaleInfo &one = all[r];
-        if (std::memcmp(&one, &all[0], offsetof(LocaleInfo, boot)) != 0)
-            return on_rank(r, Error::make(MUSTER_E_MISMATCH,
-                                          "locale %u has segments of %llu bytes, %llu of them symmetric, and %llu bits "
-                                          "for the locale; locale 0 has %llu, %llu, %llu",
-                                          r, static_cast<unsigned long long>(one.segment_bytes),
-                                          static_cast<unsigned long long>(one.symmetric_bytes),
-                                          static_cast<unsigned long long>(one.locale_bits),
-                                          static_cast<unsigned long long>(all[0].segment_bytes),
-                                          static_cast<unsigned long long>(all[0].symmetric_bytes),
-                                          static_cast<unsigned long long>(all[0].locale_bits)));
-    }
-    for (uint32_t r = 0; r < all.size(); r++)
-        if (std::memcmp(all[r].boot, all[0].boot, sizeof(LocaleInfo) - offsetof(LocaleInfo, boot)) != 0)
-            return on_rank(r, Error::make(MUSTER_E_UNSUPPORTED,
-                                          "locale %u is on another host than locale 0, or belongs to another user", r));
-    return {};
-}
-
-// The worst result of all locales, so that all of them return the same.
-Result<void> agree(Group &group, const Error &own, Deadline &deadline) {
-    std::vector<int32_t> all(group.size());
-    const int32_t status = own.status;
-    if (auto done = exchange(group, MUSTER_GROUP_ALL_GATHER, &status, all.data(), sizeof status, deadline); !done)
-        return done;
-    if (own.status != MUSTER_OK) return own;
-    for (uint32_t r = 0; r < all.size(); r++)
-        if (all[r] != MUSTER_OK) return on_rank(r, Error::make(all[r], "locale %u could not share memory", r));
-    return {};
-}
-
 } // namespace
 
-// Rank 0 makes the memory, and the others map it.
-Result<Segment> Memory::share(Group &group, const MemoryShape &shape, Deadline &deadline) {
+// The first locale of each node makes its memory, and the others of that node map it.
+Result<Segment> Memory::share(Group &group, const MemoryShape &shape, const MemoryNodes &nodes, Deadline &deadline) {
     Segment own;
     Error why;
-    std::vector<unsigned char> messages(group.rank() == 0 ? group.size() * MemoryOffers::bytes : 0);
+    std::vector<char> messages(group.size() * MemoryOffers::bytes), received(messages.size());
     std::optional<MemoryOffers> offers;
-    if (group.rank() == 0) {
+    if (group.rank() == nodes.leader()) {
         const uint64_t available = available_memory();
         if (shape.bytes() > available) {
             why =
@@ -129,29 +53,41 @@ Result<Segment> Memory::share(Group &group, const MemoryShape &shape, Deadline &
             why = made.error();
         } else {
             own = std::move(*made);
-            offers.emplace(group.context(), own.memory.get(), group.size() - 1);
+            offers.emplace(group.context(), own.memory.get(), static_cast<uint32_t>(nodes.here().size() - 1));
             if (!offers->make()) why = Error::make(MUSTER_E_LIMIT, "no descriptors for the other locales");
-            for (uint32_t r = 1; r < group.size() && why.status == MUSTER_OK; r++)
-                offers->message(r - 1).copy(reinterpret_cast<char *>(&messages[r * MemoryOffers::bytes]),
-                                            MemoryOffers::bytes);
+            for (uint32_t i = 1; i < nodes.here().size() && why.status == MUSTER_OK; i++)
+                offers->message(i - 1).copy(&messages[nodes.here()[i] * MemoryOffers::bytes], MemoryOffers::bytes);
         }
     }
-    char message[MemoryOffers::bytes] = {};
-    if (auto done = exchange(group, MUSTER_GROUP_SCATTER, messages.data(), message, sizeof message, deadline); !done)
+    if (auto done = exchange_bytes(group, MUSTER_GROUP_ALL_TO_ALL, messages.data(), received.data(),
+                                   MemoryOffers::bytes, deadline);
+        !done)
         return done.error();
-    if (group.rank() != 0) {
-        own = MemoryOffers::fetch({message, sizeof message}, shape.bytes(), deadline);
+    if (group.rank() != nodes.leader()) {
+        own = MemoryOffers::fetch({&received[nodes.leader() * MemoryOffers::bytes], MemoryOffers::bytes}, shape.bytes(),
+                                  deadline);
         if (own.mapping == nullptr)
-            why = Error::make(MUSTER_E_NOMEM, "the memory of locale 0, %llu bytes, cannot be mapped",
+            why = Error::make(MUSTER_E_NOMEM, "the memory of locale %u, %llu bytes, cannot be mapped", nodes.leader(),
                               static_cast<unsigned long long>(shape.bytes()));
     }
-    if (auto agreed = agree(group, why, deadline); !agreed) return agreed.error();
+    if (auto agreed = agree_on_result(group, why, deadline); !agreed) return agreed.error();
     return own;
 }
 
-// Rank 0, before any other locale uses it.
+Memory::Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment mapped)
+    : shape(what), nodes(std::move(where)), group_(&group), mapped_(std::move(mapped)), bases_(what.locales) {
+    const uint64_t first = reinterpret_cast<uintptr_t>(base()) + what.segments_at(); // found once: it takes time
+    for (uint32_t i = 0; i < nodes.here().size(); i++) bases_[nodes.here()[i]] = first + i * what.segment_bytes;
+}
+
+Memory::~Memory() {
+    remote_.reset();
+    muster_epoch_release(epoch_);
+}
+
+// The first locale of a node, before any other one uses it.
 Result<void> Memory::lay_out() {
-    for (uint32_t r = 0; r < shape.locales; r++) heap(r).initialise();
+    for (const uint32_t locale : nodes.here()) heap(locale).initialise();
     muster_epoch_config config{};
     config.struct_size = sizeof config;
     config.flags = MUSTER_EPOCH_SHARED;
@@ -169,29 +105,40 @@ Result<void> Memory::lay_out() {
 
 Result<Ref<Memory>> Memory::open(Group &group, MemoryShape shape, Deadline &deadline) {
     shape.locales = group.size();
-    if (auto same = compare_locales(group, shape, deadline); !same) return same.error();
-    auto shared = share(group, shape, deadline);
+    auto nodes = find_nodes(group, shape, deadline);
+    if (!nodes) return nodes.error();
+    shape.here = static_cast<uint32_t>(nodes->here().size());
+    auto shared = share(group, shape, *nodes, deadline);
     if (!shared) return shared.error();
     for (Fd &event : shared->events) event.reset();
-    auto made = Ref<Memory>::adopt(new Memory(group, shape, std::move(*shared)));
+    auto made = Ref<Memory>::adopt(new Memory(group, shape, std::move(*nodes), std::move(*shared)));
     Error why;
-    if (group.rank() == 0)
+    if (group.rank() == made->nodes.leader())
         if (auto done = made->lay_out(); !done) why = done.error();
-    if (auto agreed = agree(group, why, deadline); !agreed) return agreed.error(); // also: it is laid out
+    // Also: it is laid out.
+    if (auto agreed = agree_on_result(group, why, deadline); !agreed) return agreed.error();
+    if (made->nodes.nodes.size() == 1) return made;
+    auto remote = RemoteLocales::open(*made, deadline);
+    if (!remote) return remote.error();
+    made->remote_ = std::move(*remote);
     return made;
 }
 
-unsigned char *Memory::address(muster_gptr pointer, uint64_t bytes) const noexcept {
-    const uint32_t locale = shape.locale_of(pointer);
+bool Memory::has(muster_gptr pointer, uint64_t bytes) const noexcept {
     const uint64_t offset = shape.offset_of(pointer);
-    if (offset == 0 || locale >= shape.locales || offset > shape.segment_bytes || bytes > shape.segment_bytes - offset)
-        return nullptr;
-    return reinterpret_cast<unsigned char *>(bases_[locale]) + offset;
+    return offset != 0 && shape.locale_of(pointer) < shape.locales && offset <= shape.segment_bytes &&
+           bytes <= shape.segment_bytes - offset;
+}
+
+unsigned char *Memory::address(muster_gptr pointer, uint64_t bytes) const noexcept {
+    if (!has(pointer, bytes)) return nullptr;
+    const uint64_t base = bases_[shape.locale_of(pointer)];
+    return base == 0 ? nullptr : reinterpret_cast<unsigned char *>(base) + shape.offset_of(pointer);
 }
 
 Heap Memory::heap(uint32_t locale) const noexcept {
     auto *const heads = reinterpret_cast<SegmentHead *>(base() + shape.heads_at());
-    return Heap(heads[locale], reinterpret_cast<unsigned char *>(bases_[locale]), shape.symmetric_bytes,
+    return Heap(heads[nodes.place_of(locale)], reinterpret_cast<unsigned char *>(bases_[locale]), shape.symmetric_bytes,
                 shape.segment_bytes);
 }
 
@@ -203,7 +150,7 @@ Result<uint64_t> Memory::allocate_symmetric(uint64_t bytes, uint64_t alignment, 
     const uint64_t used = symmetric_used(), at = (used + alignment - 1) / alignment * alignment;
     const Request own{bytes, alignment, at};
     std::vector<Request> all(group_->size());
-    if (auto done = exchange(*group_, MUSTER_GROUP_ALL_GATHER, &own, all.data(), sizeof own, deadline); !done)
+    if (auto done = exchange_bytes(*group_, MUSTER_GROUP_ALL_GATHER, &own, all.data(), sizeof own, deadline); !done)
         return done.error();
     for (uint32_t r = 0; r < all.size(); r++)
         if (std::memcmp(&all[r], &all[0], sizeof own) != 0)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Global memory: the segments of all locales of a host, mapped in this process.
+// Global memory: the segments of the locales of this host, mapped in this process, and the way to the others.
 #include "base/fork.hpp"
 #include "group/group.hpp"
 #include "memory/heap.hpp"
+#include "memory/remote.hpp"
 #include "transport/segment.hpp"
 
 #include <mutex>
@@ -17,29 +18,34 @@ class Memory final : public Object {
     static Result<Ref<Memory>> open(Group &group, MemoryShape shape, Deadline &deadline);
 
     const MemoryShape shape;
+    const MemoryNodes nodes;
     Group &group() const noexcept { return *group_; }
     bool forked() const noexcept { return group_->forked(); }
     uint32_t locale() const noexcept { return group_->rank(); }
 
-    // Null: nil, no such locale, or beyond the segment. Sizes and offsets are those of the caller.
+    bool is_here(uint32_t locale) const noexcept { return bases_[locale] != 0; }
+    bool has_remote() const noexcept { return remote_ != nullptr; } // locales that are elsewhere
+    RemoteLocales &remote() noexcept { return *remote_; }
+    // Is this a place in a segment, wherever that is?
+    bool has(muster_gptr pointer, uint64_t bytes) const noexcept;
+    // Null: nil, no such locale, not mapped here, or beyond the segment. Sizes and offsets are those of the caller.
     unsigned char *address(muster_gptr pointer, uint64_t bytes) const noexcept;
     const uint64_t *bases() const noexcept { return bases_.data(); }
-    Heap heap(uint32_t locale) const noexcept;
+    Heap heap(uint32_t locale) const noexcept; // which is here
     Result<uint64_t> allocate_symmetric(uint64_t bytes, uint64_t alignment, Deadline &deadline);
     uint64_t symmetric_used() const noexcept { return symmetric_.load(std::memory_order_relaxed); }
     Result<muster_epoch *> epoch();
-    Status run(const muster_memory_operation &operation, muster_memory_result &out) noexcept;
+    Status run(const muster_memory_operation &what, int64_t timeout_ns, muster_memory_result &out) noexcept;
+    Status run_here(const muster_memory_operation &what, muster_memory_result &out) noexcept; // on a mapped target
+    Status begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag);
 
   private:
-    Memory(Group &group, const MemoryShape &what, Segment mapped)
-        : shape(what), group_(&group), mapped_(std::move(mapped)), bases_(what.locales) {
-        const uint64_t first = reinterpret_cast<uintptr_t>(base()) + what.segments_at(); // found once: it takes time
-        for (uint32_t r = 0; r < what.locales; r++) bases_[r] = first + r * what.segment_bytes;
-    }
-    ~Memory() override { muster_epoch_release(epoch_); }
+    Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment mapped);
+    ~Memory() override;
+    Status check(const muster_memory_operation &what) const noexcept;
     unsigned char *base() const noexcept { return static_cast<unsigned char *>(mapped_.mapping); }
     Result<void> lay_out();
-    static Result<Segment> share(Group &group, const MemoryShape &shape, Deadline &deadline);
+    static Result<Segment> share(Group &group, const MemoryShape &shape, const MemoryNodes &nodes, Deadline &deadline);
 
     const Ref<Group> group_;
     const Segment mapped_;
@@ -47,7 +53,8 @@ class Memory final : public Object {
     std::atomic<uint64_t> symmetric_{memory_first_offset}; // written under lock_
     std::mutex lock_;                                      // held during a symmetric allocation
     std::mutex epoch_lock_;
-    muster_epoch *epoch_ = nullptr; // under epoch_lock_; opened once
+    muster_epoch *epoch_ = nullptr;         // under epoch_lock_; opened once
+    std::unique_ptr<RemoteLocales> remote_; // first to end: its handlers use the rest
 };
 
 inline Memory *unwrap(muster_memory *handle) noexcept {

@@ -35,6 +35,9 @@ Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32
                            static_cast<unsigned long long>(config.symmetric_bytes),
                            static_cast<unsigned long long>(shape.segment_bytes));
     shape.symmetric_bytes = to_pages(config.symmetric_bytes == 0 ? shape.segment_bytes / 4 : config.symmetric_bytes);
+    if ((config.flags & ~uint32_t{MUSTER_MEMORY_NO_SHARED_MEMORY}) != 0 || config.reserved != 0)
+        return Error::make(MUSTER_E_ARG, "flags is 0x%x and reserved %u: unknown bits", config.flags, config.reserved);
+    shape.flags = config.flags;
     shape.max_tokens = config.max_tokens != 0 ? config.max_tokens : std::min(std::max(16U, 4 * locales), 65536U);
     shape.max_pending = config.max_pending != 0 ? config.max_pending : 4096;
     if (muster_epoch_size(shape.max_tokens, shape.max_pending) == 0)
@@ -46,6 +49,16 @@ Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32
 
 bool has_locale(const muster_memory *memory, uint32_t locale) noexcept {
     return memory != nullptr && locale < unwrap(memory)->shape.locales;
+}
+
+// A request to a locale of another node.
+template <class Body>
+Status elsewhere(Memory &memory, int64_t timeout_ns, Body &&body) noexcept {
+    if (memory.forked()) return MUSTER_E_FORKED;
+    const Uncancelled guard;
+    const HostCall call(memory.group().context(), &memory);
+    Deadline deadline(timeout_ns);
+    return body(deadline);
 }
 
 } // namespace
@@ -94,7 +107,7 @@ muster_status muster_memory_pointer(const muster_memory *memory, uint32_t locale
 
 muster_status muster_memory_parts(const muster_memory *memory, muster_gptr pointer, uint32_t *out_locale,
                                   uint64_t *out_offset) {
-    if (memory == nullptr || unwrap(memory)->address(pointer, 1) == nullptr) return MUSTER_E_ARG;
+    if (memory == nullptr || !unwrap(memory)->has(pointer, 1)) return MUSTER_E_ARG;
     const MemoryShape &shape = unwrap(memory)->shape;
     if (out_locale != nullptr) *out_locale = shape.locale_of(pointer);
     if (out_offset != nullptr) *out_offset = shape.offset_of(pointer);
@@ -104,8 +117,9 @@ muster_status muster_memory_parts(const muster_memory *memory, muster_gptr point
 muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes,
                                     void **out_address) {
     if (memory == nullptr || out_address == nullptr) return MUSTER_E_ARG;
+    if (!unwrap(memory)->has(pointer, bytes)) return MUSTER_E_ARG;
     unsigned char *const at = unwrap(memory)->address(pointer, bytes);
-    if (at == nullptr) return MUSTER_E_ARG;
+    if (at == nullptr) return MUSTER_E_UNSUPPORTED;
     *out_address = at;
     return MUSTER_OK;
 }
@@ -138,24 +152,32 @@ muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uin
     });
 }
 
-muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes, muster_gptr *out) {
+muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes, int64_t timeout_ns,
+                                     muster_gptr *out) {
     if (!has_locale(memory, locale) || bytes == 0 || out == nullptr) return MUSTER_E_ARG;
     Memory &self = *unwrap(memory);
     uint64_t offset = 0;
-    const Status status = self.heap(locale).allocate(bytes, offset);
+    const Status status = self.is_here(locale) ? self.heap(locale).allocate(bytes, offset)
+                                               : elsewhere(self, timeout_ns, [&](Deadline &deadline) {
+                                                     return self.remote().allocate(locale, bytes, deadline, offset);
+                                                 });
     if (status == MUSTER_OK) *out = self.shape.pointer(locale, offset);
     return status;
 }
 
-muster_status muster_memory_free(muster_memory *memory, muster_gptr block) {
+muster_status muster_memory_free(muster_memory *memory, muster_gptr block, int64_t timeout_ns) {
     if (memory == nullptr) return MUSTER_E_ARG;
     if (block == 0) return MUSTER_OK;
     Memory &self = *unwrap(memory);
-    if (self.address(block, 1) == nullptr) return MUSTER_E_ARG;
-    return self.heap(self.shape.locale_of(block)).release(self.shape.offset_of(block));
+    if (!self.has(block, 1)) return MUSTER_E_ARG;
+    const uint32_t locale = self.shape.locale_of(block);
+    const uint64_t offset = self.shape.offset_of(block);
+    if (self.is_here(locale)) return self.heap(locale).release(offset);
+    return elsewhere(self, timeout_ns,
+                     [&](Deadline &deadline) { return self.remote().release(locale, &offset, 1, deadline); });
 }
 
-muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation,
+muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation, int64_t timeout_ns,
                                 muster_memory_result *out) {
     if (memory == nullptr || operation == nullptr) return MUSTER_E_ARG;
     muster_memory_result ignored;
@@ -163,7 +185,48 @@ muster_status muster_memory_run(muster_memory *memory, const muster_memory_opera
     const bool is_current = operation->struct_size == sizeof read; // as it mostly is: then it is not copied
     if (!is_current && !read_config(operation, read, "muster_memory_operation")) return MUSTER_E_ABI;
     const muster_memory_operation *const what = is_current ? operation : &read;
-    return unwrap(memory)->run(*what, out != nullptr ? *out : ignored); // in place: a copy would wait for its stores
+    // In place: a copy would wait for its stores.
+    return unwrap(memory)->run(*what, timeout_ns, out != nullptr ? *out : ignored);
+}
+
+muster_status muster_memory_begin(muster_memory *memory, const muster_memory_operation *operation,
+                                  muster_memory_result *out, muster_queue *queue, uint64_t tag) {
+    return boundary([&]() -> Status {
+        if (memory == nullptr || operation == nullptr) return MUSTER_E_ARG;
+        const Uncancelled guard;
+        Memory &self = *unwrap(memory);
+        if (self.forked()) return MUSTER_E_FORKED;
+        if (queue != nullptr && &unwrap(queue)->context() != &self.group().context()) return MUSTER_E_ARG;
+        muster_memory_operation read;
+        if (auto good = read_config(operation, read, "muster_memory_operation"); !good) return MUSTER_E_ABI;
+        return self.begin(read, out, queue == nullptr ? nullptr : unwrap(queue), tag);
+    });
+}
+
+muster_status muster_memory_flush(muster_memory *memory, uint32_t locale, int64_t timeout_ns) {
+    if (memory == nullptr || (locale != UINT32_MAX && !has_locale(memory, locale))) return MUSTER_E_ARG;
+    Memory &self = *unwrap(memory);
+    if (self.forked()) return MUSTER_E_FORKED;
+    if (!self.has_remote() || (locale != UINT32_MAX && self.is_here(locale))) return MUSTER_OK;
+    return elsewhere(self, timeout_ns, [&](Deadline &deadline) { return self.remote().flush(locale, deadline); });
+}
+
+muster_status muster_memory_get_locale(muster_memory *memory, uint32_t locale, muster_memory_locale_info *out_info,
+                                       muster_error *error) {
+    if (!has_locale(memory, locale) || out_info == nullptr) return MUSTER_E_ARG;
+    Memory &self = *unwrap(memory);
+    if (self.forked()) return MUSTER_E_FORKED;
+    *out_info = {};
+    out_info->node = self.nodes.node_of[locale];
+    out_info->is_mapped = self.is_here(locale);
+    if (self.is_here(locale)) return MUSTER_OK;
+    Error why;
+    out_info->requests = self.remote().requests(locale);
+    if (self.remote().has_ended(locale, &why)) {
+        out_info->status = why.status;
+        if (error != nullptr) why.give(*error);
+    }
+    return MUSTER_OK;
 }
 
 muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch) {
@@ -179,14 +242,20 @@ muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoc
     });
 }
 
-muster_status muster_memory_get_stats(const muster_memory *memory, uint32_t locale, muster_memory_stats *out_stats) {
+muster_status muster_memory_get_stats(muster_memory *memory, uint32_t locale, int64_t timeout_ns,
+                                      muster_memory_stats *out_stats) {
     if (!has_locale(memory, locale) || out_stats == nullptr) return MUSTER_E_ARG;
-    const Memory &self = *unwrap(memory);
+    Memory &self = *unwrap(memory);
     if (self.forked()) return MUSTER_E_FORKED;
     *out_stats = {};
-    self.heap(locale).stats(*out_stats);
+    Status status = MUSTER_OK;
+    if (self.is_here(locale))
+        self.heap(locale).stats(*out_stats);
+    else
+        status = elsewhere(self, timeout_ns,
+                           [&](Deadline &deadline) { return self.remote().stats(locale, deadline, *out_stats); });
     out_stats->symmetric_bytes = self.symmetric_used() - memory_first_offset;
-    return MUSTER_OK;
+    return status;
 }
 
 } // extern "C"

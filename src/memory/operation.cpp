@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Operations on one target, on the mapping: the functions of atomic.h.
+#include "context/host_call.hpp"
 #include "memory/memory.hpp"
 
 #include <cstring>
@@ -7,6 +8,8 @@
 namespace muster {
 
 namespace {
+
+constexpr uint32_t cell_bytes[] = {8, 4, 16};
 
 Status run_on_word64(uint64_t *cell, const muster_memory_operation &what, uint64_t &found) noexcept {
     switch (what.kind) {
@@ -88,9 +91,57 @@ bool is_well_formed(const muster_memory_operation &what) noexcept {
 
 } // namespace
 
-Status Memory::run(const muster_memory_operation &what, muster_memory_result &out) noexcept {
+Status Memory::run(const muster_memory_operation &what, int64_t timeout_ns, muster_memory_result &out) noexcept {
+    if (!remote_ || shape.locale_of(what.target) >= shape.locales || is_here(shape.locale_of(what.target)))
+        return run_here(what, out);
+    if (const Status status = check(what); status != MUSTER_OK) return status;
+    if (forked()) return MUSTER_E_FORKED;
+    const Uncancelled guard;
+    const HostCall call(group_->context(), this);
+    Deadline deadline(timeout_ns);
+    return remote_->run(what, deadline, out);
+}
+
+// Of an operation on a locale that is elsewhere, what run_here() finds out otherwise: an error needs no message.
+Status Memory::check(const muster_memory_operation &what) const noexcept {
     if (!is_well_formed(what)) return MUSTER_E_ARG;
-    static constexpr uint32_t cell_bytes[] = {8, 4, 16};
+    const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
+    if (!has(what.target, copies ? what.bytes : cell_bytes[what.cell])) return MUSTER_E_ARG;
+    if (!copies && shape.offset_of(what.target) % cell_bytes[what.cell] != 0) return MUSTER_E_ARG;
+    if (what.kind == MUSTER_MEMORY_FETCH && what.cell == MUSTER_MEMORY_ABA) return MUSTER_E_ARG;
+    if (what.signal == 0) return MUSTER_OK;
+    return has(what.signal, 8) && shape.offset_of(what.signal) % 8 == 0 &&
+                   shape.locale_of(what.signal) == shape.locale_of(what.target)
+               ? MUSTER_OK
+               : MUSTER_E_ARG;
+}
+
+Status Memory::begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag) {
+    const uint32_t locale = shape.locale_of(what.target);
+    if (remote_ && locale < shape.locales && !is_here(locale)) {
+        const Status status = check(what);
+        return status == MUSTER_OK ? remote_->begin(what, out, queue, tag) : status;
+    }
+    // It is done at once; only its entry comes later.
+    if (queue != nullptr && !queue->reserve()) return queue->closed() ? MUSTER_E_CLOSED : MUSTER_AGAIN;
+    muster_memory_result ignored;
+    const Status status = run_here(what, out != nullptr ? *out : ignored);
+    if (queue == nullptr) return status == MUSTER_AGAIN ? Status{MUSTER_OK} : status;
+    if (status < 0) {
+        queue->unreserve();
+        return status;
+    }
+    Entry entry;
+    entry.completion.kind = MUSTER_DONE_MEMORY;
+    entry.completion.status = status;
+    entry.completion.tag = tag;
+    entry.completion.bytes = what.bytes;
+    queue->complete(std::move(entry));
+    return MUSTER_OK;
+}
+
+Status Memory::run_here(const muster_memory_operation &what, muster_memory_result &out) noexcept {
+    if (!is_well_formed(what)) return MUSTER_E_ARG;
     const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
     unsigned char *const at = address(what.target, copies ? what.bytes : cell_bytes[what.cell]);
     if (at == nullptr) return MUSTER_E_ARG;

@@ -9,10 +9,14 @@
 #include <muster/inline/memory.h>
 #include <sched.h>
 
-static inline muster_memory *open_memory(member *me, const muster_memory_config *config) {
+static uint32_t memory_flags; // of memories that are opened from now on
+
+static inline muster_memory *open_memory(member *me, const muster_memory_config *given) {
     muster_memory *memory = NULL;
     muster_error error = {0};
-    CHECK_OK(muster_memory_open(me->group, config, 30 * second, &memory, &error), error);
+    muster_memory_config config = *given;
+    config.flags = memory_flags;
+    CHECK_OK(muster_memory_open(me->group, &config, 30 * second, &memory, &error), error);
     CHECK(muster_memory_locale(memory) == me->rank && muster_memory_locales(memory) == me->size);
     return memory;
 }
@@ -29,7 +33,20 @@ static inline muster_gptr at(muster_memory *memory, uint32_t locale, uint64_t of
 }
 static inline muster_status run_one(muster_memory *memory, muster_memory_operation what, muster_memory_result *out) {
     what.struct_size = sizeof what;
-    return muster_memory_run(memory, &what, out);
+    return muster_memory_run(memory, &what, -1, out);
+}
+
+// Of blocks anywhere.
+static inline void put_bytes(muster_memory *memory, muster_gptr target, const void *from, uint64_t bytes) {
+    CHECK(run_one(memory,
+                  (muster_memory_operation){
+                      .kind = MUSTER_MEMORY_PUT, .target = target, .local = (void *)from, .bytes = bytes},
+                  NULL) == MUSTER_OK);
+}
+static inline void get_bytes(muster_memory *memory, muster_gptr target, void *to, uint64_t bytes) {
+    CHECK(run_one(memory,
+                  (muster_memory_operation){.kind = MUSTER_MEMORY_GET, .target = target, .local = to, .bytes = bytes},
+                  NULL) == MUSTER_OK);
 }
 
 // ---- a stack of nodes on all locales, with epochs (R. K. Treiber, 1986)
@@ -48,7 +65,7 @@ static inline node *node_at(muster_memory *memory, muster_gptr pointer) {
 }
 static inline bool push(muster_memory *memory, muster_gptr top, uint32_t locale, uint64_t value) {
     muster_gptr made = 0;
-    const muster_status status = muster_memory_allocate(memory, locale, sizeof(node), &made);
+    const muster_status status = muster_memory_allocate(memory, locale, sizeof(node), -1, &made);
     if (status == MUSTER_AGAIN) return false; // all nodes wait
     CHECK(status == MUSTER_OK);
     atomic_store(&node_at(memory, made)->value, value);
@@ -80,7 +97,7 @@ static inline void free_polled(muster_memory *memory, muster_epoch_token *token)
     uint64_t back[4]; // a process that is killed now loses them
     uint32_t count = 0;
     CHECK(muster_epoch_poll(token, 4, 0, back, 4, &count, NULL) >= 0);
-    for (uint32_t i = 0; i < count; i++) CHECK(muster_memory_free(memory, back[i]) == MUSTER_OK); // never twice
+    for (uint32_t i = 0; i < count; i++) CHECK(muster_memory_free(memory, back[i], -1) == MUSTER_OK); // never twice
 }
 
 // Very many objects wait while a pinned process is not running.

@@ -106,15 +106,22 @@ static void test_locales_use_the_memory_of_each_other(void **state) {
     (void)state;
     run_members(3, &(member){0}, use_neighbour);
     run_members(3, &(member){.flags = MUSTER_GROUP_NO_SHARED_MEMORY}, use_neighbour);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(3, &(member){0}, use_neighbour);
+    memory_flags = 0;
 }
 
 // ---- the heap
 
-static void fill_block(unsigned char *block, uint64_t bytes, uint64_t seed) {
-    for (uint64_t i = 0; i < bytes; i++) block[i] = (unsigned char)(seed * 31 + i * 7);
+static void fill_block(muster_memory *memory, muster_gptr block, uint64_t bytes, uint64_t seed) {
+    unsigned char data[60000];
+    for (uint64_t i = 0; i < bytes; i++) data[i] = (unsigned char)(seed * 31 + i * 7);
+    put_bytes(memory, block, data, bytes);
 }
-static void check_block(const unsigned char *block, uint64_t bytes, uint64_t seed) {
-    for (uint64_t i = 0; i < bytes; i++) CHECK(block[i] == (unsigned char)(seed * 31 + i * 7));
+static void check_block(muster_memory *memory, muster_gptr block, uint64_t bytes, uint64_t seed) {
+    unsigned char data[60000];
+    get_bytes(memory, block, data, bytes);
+    for (uint64_t i = 0; i < bytes; i++) CHECK(data[i] == (unsigned char)(seed * 31 + i * 7));
 }
 
 static void allocate_everywhere(member *me) {
@@ -127,34 +134,32 @@ static void allocate_everywhere(member *me) {
         uint64_t bytes, seed;
     } have[slots] = {0};
     uint64_t random = 88172645463325252u + me->rank, refused = 0;
-    for (uint64_t i = 0; i < 60000; i++) {
+    for (uint64_t i = 0; i < (memory_flags != 0 ? 4000 : 60000); i++) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         const uint32_t slot = random % slots;
-        void *address = NULL;
         if (have[slot].block != 0) {
-            CHECK(muster_memory_address(memory, have[slot].block, have[slot].bytes, &address) == MUSTER_OK);
-            check_block(address, have[slot].bytes, have[slot].seed); // nothing of another block was written there
-            CHECK(muster_memory_free(memory, have[slot].block) == MUSTER_OK);
+            check_block(memory, have[slot].block, have[slot].bytes,
+                        have[slot].seed); // no other block was written there
+            CHECK(muster_memory_free(memory, have[slot].block, -1) == MUSTER_OK);
             have[slot].block = 0;
             continue;
         }
         have[slot].bytes = 1 + (random >> 20) % (random % 50 == 0 ? 60000 : 700);
         have[slot].seed = i;
         const muster_status status =
-            muster_memory_allocate(memory, (random >> 40) % me->size, have[slot].bytes, &have[slot].block);
+            muster_memory_allocate(memory, (random >> 40) % me->size, have[slot].bytes, -1, &have[slot].block);
         CHECK(status == MUSTER_OK || status == MUSTER_AGAIN);
         refused += status == MUSTER_AGAIN;
         if (status != MUSTER_OK) continue;
         CHECK(have[slot].block % 16 == 0);
-        CHECK(muster_memory_address(memory, have[slot].block, have[slot].bytes, &address) == MUSTER_OK);
-        fill_block(address, have[slot].bytes, i);
+        fill_block(memory, have[slot].block, have[slot].bytes, i);
     }
-    for (int i = 0; i < slots; i++) CHECK(muster_memory_free(memory, have[i].block) == MUSTER_OK); // nil, too
+    for (int i = 0; i < slots; i++) CHECK(muster_memory_free(memory, have[i].block, -1) == MUSTER_OK); // nil, too
     meet(me);
     for (uint32_t r = 0; r < me->size; r++) {
         muster_memory_stats stats;
-        CHECK(muster_memory_get_stats(memory, r, &stats) == MUSTER_OK);
-        CHECK(stats.used_blocks == 0 && stats.used_bytes == 0 && stats.allocated > 1000 && stats.symmetric_bytes == 0);
+        CHECK(muster_memory_get_stats(memory, r, -1, &stats) == MUSTER_OK);
+        CHECK(stats.used_blocks == 0 && stats.used_bytes == 0 && stats.allocated > 400 && stats.symmetric_bytes == 0);
         CHECK(stats.heap_bytes == (1 << 20) - 4096 && (refused == 0 || stats.refused > 0 || r != me->rank));
     }
     meet(me);
@@ -164,33 +169,38 @@ static void allocate_everywhere(member *me) {
 static void test_any_locale_allocates_and_frees_anywhere(void **state) {
     (void)state;
     run_members(4, &(member){0}, allocate_everywhere);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(4, &(member){0}, allocate_everywhere);
+    memory_flags = 0;
 }
 
 static void misuse(member *me) {
     const muster_memory_config config = {.struct_size = sizeof config, .segment_bytes = 65536, .symmetric_bytes = 8192};
     muster_memory *const memory = open_memory(me, &config);
     muster_gptr block = 0, other = 0, none = 77;
-    CHECK(muster_memory_allocate(memory, 1, 100, &block) == MUSTER_OK);
-    CHECK(muster_memory_free(memory, block + 16) == MUSTER_E_ARG); // within it
-    CHECK(muster_memory_free(memory, block + 1) == MUSTER_E_ARG);
-    CHECK(muster_memory_free(memory, at(memory, 1, 60000)) == MUSTER_E_ARG); // never allocated
-    CHECK(muster_memory_free(memory, at(memory, 1, 64)) == MUSTER_E_ARG);    // symmetric
-    CHECK(muster_memory_free(memory, (uint64_t)2 << 48 | 9000) == MUSTER_E_ARG);
-    CHECK(muster_memory_free(memory, block) == MUSTER_OK);
+    CHECK(muster_memory_allocate(memory, 1, 100, -1, &block) == MUSTER_OK);
+    CHECK(muster_memory_free(memory, block + 16, -1) == MUSTER_E_ARG); // within it
+    CHECK(muster_memory_free(memory, block + 1, -1) == MUSTER_E_ARG);
+    CHECK(muster_memory_free(memory, at(memory, 1, 60000), -1) == MUSTER_E_ARG); // never allocated
+    CHECK(muster_memory_free(memory, at(memory, 1, 64), -1) == MUSTER_E_ARG);    // symmetric
+    CHECK(muster_memory_free(memory, (uint64_t)2 << 48 | 9000, -1) == MUSTER_E_ARG);
+    CHECK(muster_memory_free(memory, block, -1) == MUSTER_OK);
     meet(me);
-    CHECK(muster_memory_free(memory, block) == MUSTER_E_STALE);
+    CHECK(muster_memory_free(memory, block, -1) == MUSTER_E_STALE);
     meet(me); // the block would be another's
-    CHECK(muster_memory_allocate(memory, 2, 1, &none) == MUSTER_E_ARG);
-    CHECK(muster_memory_allocate(memory, 0, 0, &none) == MUSTER_E_ARG);
-    CHECK(muster_memory_allocate(memory, 0, 1 << 20, &none) == MUSTER_E_LIMIT);
-    CHECK(muster_memory_allocate(memory, 0, UINT64_MAX, &none) == MUSTER_E_LIMIT);
+    CHECK(muster_memory_allocate(memory, 2, 1, -1, &none) == MUSTER_E_ARG);
+    CHECK(muster_memory_allocate(memory, 0, 0, -1, &none) == MUSTER_E_ARG);
+    CHECK(muster_memory_allocate(memory, 0, 1 << 20, -1, &none) == MUSTER_E_LIMIT);
+    CHECK(muster_memory_allocate(memory, 0, UINT64_MAX, -1, &none) == MUSTER_E_LIMIT);
     CHECK(none == 77);
     CHECK(muster_memory_pointer(memory, 0, 0, &other) == MUSTER_E_ARG);
     CHECK(muster_memory_pointer(memory, 0, 65536, &other) == MUSTER_E_ARG);
     CHECK(muster_memory_pointer(memory, 2, 64, &other) == MUSTER_E_ARG);
     CHECK(muster_memory_parts(memory, 0, NULL, NULL) == MUSTER_E_ARG);
     void *address = NULL;
-    CHECK(muster_memory_address(memory, at(memory, 1, 65535), 1, &address) == MUSTER_OK);
+    const bool is_mapped = memory_flags == 0 || me->rank == 1;
+    CHECK(muster_memory_address(memory, at(memory, 1, 65535), 1, &address) ==
+          (is_mapped ? MUSTER_OK : MUSTER_E_UNSUPPORTED));
     CHECK(muster_memory_address(memory, at(memory, 1, 65535), 2, &address) == MUSTER_E_ARG);
     CHECK(muster_memory_address(memory, at(memory, 1, 65535), UINT64_MAX, &address) == MUSTER_E_ARG);
     const muster_gptr word = at(memory, 0, 128);
@@ -254,9 +264,131 @@ static void misuse(member *me) {
 static void test_misuse_is_an_error_and_changes_nothing(void **state) {
     (void)state;
     run_members(2, &(member){0}, misuse);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(2, &(member){0}, misuse);
+    memory_flags = 0;
     assert_int_equal(muster_memory_locale(NULL), UINT32_MAX);
     assert_int_equal(muster_memory_locales(NULL), 0);
     muster_memory_release(NULL);
+}
+
+// ---- operations that are begun, and large ones
+
+static muster_completion next_of(muster_queue *queue) {
+    muster_completion entry;
+    CHECK(muster_queue_next(queue, 30 * second, &entry, NULL) == MUSTER_OK);
+    return entry;
+}
+static muster_status begin_one(muster_memory *memory, muster_memory_operation what, muster_memory_result *out,
+                               muster_queue *queue, uint64_t tag) {
+    what.struct_size = sizeof what;
+    muster_status status;
+    while ((status = muster_memory_begin(memory, &what, out, queue, tag)) == MUSTER_AGAIN)
+        CHECK(muster_memory_flush(memory, UINT32_MAX, 30 * second) == MUSTER_OK);
+    return status;
+}
+
+static void begin_and_flush(member *me) {
+    const muster_memory_config config = {.struct_size = sizeof config, .segment_bytes = 16 << 20};
+    muster_memory *const memory = open_memory(me, &config);
+    muster_queue *queue = NULL;
+    CHECK(muster_queue_create(me->context, NULL, &queue, NULL) == MUSTER_OK);
+    const uint32_t next = (me->rank + 1) % me->size;
+    muster_memory_locale_info info;
+    CHECK(muster_memory_get_locale(memory, next, &info, NULL) == MUSTER_OK);
+    CHECK(info.status == MUSTER_OK && info.is_mapped == (memory_flags == 0) && info.requests == 0);
+    CHECK(info.node == (memory_flags == 0 ? 0 : next));
+    CHECK(muster_memory_get_locale(memory, me->size, &info, NULL) == MUSTER_E_ARG);
+    const uint64_t words = symmetric(memory, 8 * 64, 8), signal = symmetric(memory, 8, 8);
+    // Without entries, in their order: the last one of each word counts.
+    for (uint64_t i = 0; i < 6400; i++)
+        CHECK(begin_one(memory,
+                        (muster_memory_operation){
+                            .kind = MUSTER_MEMORY_WRITE, .target = at(memory, next, words + 8 * (i % 64)), .value = i},
+                        NULL, NULL, 0) == MUSTER_OK);
+    CHECK(muster_memory_flush(memory, next, 30 * second) == MUSTER_OK);
+    for (uint64_t i = 0; i < 64; i++) {
+        muster_memory_result seen = {0};
+        CHECK(begin_one(memory,
+                        (muster_memory_operation){.kind = MUSTER_MEMORY_EXCHANGE,
+                                                  .target = at(memory, next, words + 8 * i),
+                                                  .value = 1000 + i},
+                        &seen, queue, i) == MUSTER_OK);
+        const muster_completion entry = next_of(queue);
+        CHECK(entry.kind == MUSTER_DONE_MEMORY && entry.status == MUSTER_OK && entry.tag == i);
+        CHECK(seen.value == 6400 - 64 + i);
+    }
+    // An exchange that fails: in the entry, or in the flush.
+    muster_memory_result seen = {0};
+    const muster_memory_operation change = {
+        .kind = MUSTER_MEMORY_COMPARE_EXCHANGE, .target = at(memory, next, words), .value = 1, .expected = 2};
+    CHECK(begin_one(memory, change, &seen, queue, 7) == MUSTER_OK && next_of(queue).status == MUSTER_AGAIN);
+    CHECK(seen.value == 1000);
+    muster_memory_operation wrong = change;
+    wrong.cell = 9;
+    CHECK(begin_one(memory, wrong, &seen, queue, 7) == MUSTER_E_ARG); // and no entry
+    CHECK(muster_memory_flush(memory, UINT32_MAX, 0) == MUSTER_OK);
+    CHECK(muster_memory_flush(memory, me->size, 0) == MUSTER_E_ARG);
+    // Large ones: called and begun; the signal comes after the bytes.
+    const uint64_t bytes = 3333333;
+    muster_gptr block = 0;
+    CHECK(muster_memory_allocate(memory, next, bytes, 30 * second, &block) == MUSTER_OK);
+    unsigned char *const data = malloc(bytes), *const back = malloc(bytes);
+    for (int way = 0; way < 2; way++) {
+        for (uint64_t i = 0; i < bytes; i++) data[i] = (unsigned char)(i * 13 + (i >> 11) + me->rank + way);
+        memset(back, 0, bytes);
+        const muster_memory_operation put = {.kind = MUSTER_MEMORY_PUT,
+                                             .target = block,
+                                             .local = data,
+                                             .bytes = bytes,
+                                             .signal = at(memory, next, signal),
+                                             .value = 1,
+                                             .notify = 1},
+                                      get = {.kind = MUSTER_MEMORY_GET, .target = block, .local = back, .bytes = bytes};
+        if (way == 0) {
+            CHECK(run_one(memory, put, NULL) == MUSTER_OK && run_one(memory, get, NULL) == MUSTER_OK);
+        } else {
+            CHECK(begin_one(memory, put, NULL, queue, 1) == MUSTER_OK);
+            muster_completion entry = next_of(queue);
+            CHECK(entry.kind == MUSTER_DONE_MEMORY && entry.status == MUSTER_OK && entry.bytes == bytes);
+            CHECK(begin_one(memory, get, NULL, queue, 2) == MUSTER_OK);
+            entry = next_of(queue);
+            CHECK(entry.status == MUSTER_OK && entry.tag == 2);
+        }
+        CHECK(memcmp(data, back, bytes) == 0);
+    }
+    void *own = NULL;
+    CHECK(muster_memory_address(memory, at(memory, me->rank, signal), 8, &own) == MUSTER_OK);
+    muster_atomic_condition arrived = {
+        .cell = own, .value = 2, .size_bytes = 8, .comparison = MUSTER_ATOMIC_GREATER_EQUAL};
+    CHECK(muster_atomic_wait(&arrived, 1, 1, 20 * second) == MUSTER_OK);
+    CHECK(muster_memory_free(memory, block, 30 * second) == MUSTER_OK);
+    meet(me);
+    // The last locale leaves; what is not mapped can no longer be used, and its neighbours go on.
+    if (me->rank + 1 == me->size) muster_memory_release(memory);
+    meet(me);
+    if (me->rank + 1 != me->size) {
+        const muster_status status = run_one(
+            memory, (muster_memory_operation){.kind = MUSTER_MEMORY_READ, .target = at(memory, next, words)}, &seen);
+        const bool is_left = next + 1 == me->size && memory_flags != 0;
+        CHECK(status == (is_left ? MUSTER_E_ABORTED : MUSTER_OK));
+        muster_error error = {0};
+        CHECK(muster_memory_get_locale(memory, next, &info, &error) == MUSTER_OK && info.status == status);
+        CHECK(muster_memory_allocate(memory, next, 10, 30 * second, &block) == status);
+        if (is_left) CHECK(begin_one(memory, change, &seen, queue, 7) == MUSTER_E_ABORTED && error.message_bytes != 0);
+    }
+    meet(me);
+    if (me->rank + 1 != me->size) muster_memory_release(memory);
+    free(data), free(back);
+    muster_queue_release(queue);
+}
+
+static void test_operations_are_begun(void **state) {
+    (void)state;
+    run_members(3, &(member){0}, begin_and_flush);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(3, &(member){0}, begin_and_flush);
+    memory_flags = 0;
 }
 
 // ---- a stack of nodes on all locales, with epochs
@@ -304,7 +436,7 @@ static void share_a_stack(member *me) {
         CHECK(stats.pending == 0);
         for (uint32_t r = 0; r < me->size; r++) {
             muster_memory_stats heap;
-            CHECK(muster_memory_get_stats(memory, r, &heap) == MUSTER_OK && heap.used_blocks == 0 &&
+            CHECK(muster_memory_get_stats(memory, r, -1, &heap) == MUSTER_OK && heap.used_blocks == 0 &&
                   heap.allocated > 0);
         }
         CHECK(muster_epoch_unregister(token) == MUSTER_OK);
@@ -324,6 +456,7 @@ int main(void) {
         cmocka_unit_test(test_locales_use_the_memory_of_each_other),
         cmocka_unit_test(test_any_locale_allocates_and_frees_anywhere),
         cmocka_unit_test(test_misuse_is_an_error_and_changes_nothing),
+        cmocka_unit_test(test_operations_are_begun),
         cmocka_unit_test(test_a_stack_on_all_locales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static void use_stack(member *me, uint64_t random) {
     uint64_t lost = 0;
     for (uint32_t r = 0; r < locales; r++) {
         muster_memory_stats heap;
-        CHECK(muster_memory_get_stats(memory, r, &heap) == MUSTER_OK);
+        CHECK(muster_memory_get_stats(memory, r, -1, &heap) == MUSTER_OK);
         lost += heap.used_blocks;
     }
     printf("%u tokens of killed processes, %u registered, %llu objects wait, %llu nodes lost\n", stats.deaths,

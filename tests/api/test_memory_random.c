@@ -36,10 +36,10 @@ static muster_memory *memory;
 static void allocate(uint64_t bytes) {
     muster_gptr made = 0;
     if (live == max_blocks) return;
-    const muster_status status = muster_memory_allocate(memory, 0, bytes, &made);
+    const muster_status status = muster_memory_allocate(memory, 0, bytes, -1, &made);
     if (status == MUSTER_AGAIN) {
         muster_memory_stats stats;
-        NEED(muster_memory_get_stats(memory, 0, &stats) == MUSTER_OK, 0, 0);
+        NEED(muster_memory_get_stats(memory, 0, -1, &stats) == MUSTER_OK, 0, 0);
         NEED(stats.fresh_bytes < 2 * bytes + 256, stats.fresh_bytes, bytes); // there was no room indeed
         return;
     }
@@ -70,18 +70,18 @@ static void one_step(const step *s) {
     if (s->operation == ALLOCATE) {
         allocate(1 + (s->c % 20 == 0 ? s->b * 37 : s->b) % 30000);
     } else if (s->operation == FREE_AGAIN) {
-        if (freed_last != 0) NEED(muster_memory_free(memory, freed_last) == MUSTER_E_STALE, freed_last, 0);
+        if (freed_last != 0) NEED(muster_memory_free(memory, freed_last, -1) == MUSTER_E_STALE, freed_last, 0);
     } else if (b == NULL) {
         return;
     } else if (s->operation == FREE) {
         check_bytes(b);
-        NEED(muster_memory_free(memory, b->at) == MUSTER_OK, b->at, b->bytes);
+        NEED(muster_memory_free(memory, b->at, -1) == MUSTER_OK, b->at, b->bytes);
         freed_last = b->at;
         free(b->shadow);
         *b = blocks[--live];
     } else if (s->operation == FREE_INSIDE) {
         if (b->bytes > 1)
-            NEED(muster_memory_free(memory, b->at + 1 + s->b % (b->bytes - 1)) == MUSTER_E_ARG, b->at, s->b);
+            NEED(muster_memory_free(memory, b->at + 1 + s->b % (b->bytes - 1), -1) == MUSTER_E_ARG, b->at, s->b);
     } else if (s->operation == PUT) {
         const uint64_t from = s->b % b->bytes, bytes = 1 + s->c % (b->bytes - from);
         memset(b->shadow + from, (int)s->c, bytes);
@@ -104,7 +104,7 @@ static void one_step(const step *s) {
     uint64_t sum = 0;
     for (int i = 0; i < live; i++) sum += blocks[i].bytes;
     muster_memory_stats stats;
-    NEED(muster_memory_get_stats(memory, 0, &stats) == MUSTER_OK, 0, 0);
+    NEED(muster_memory_get_stats(memory, 0, -1, &stats) == MUSTER_OK, 0, 0);
     NEED(stats.used_blocks == (uint64_t)live && stats.used_bytes >= sum && stats.used_bytes <= heap_bytes,
          stats.used_blocks, stats.used_bytes);
 }

@@ -43,7 +43,7 @@ static void measure(muster_memory *memory, const struct options *o, const char *
     muster_gptr block = 0;
     void *address = NULL;
     muster_error error = {0};
-    check("allocate", muster_memory_allocate(memory, 1, o->size < 64 ? 64 : o->size, &block), &error);
+    check("allocate", muster_memory_allocate(memory, 1, o->size < 64 ? 64 : o->size, -1, &block), &error);
     check("address", muster_memory_address(memory, block, o->size, &address), &error);
     unsigned char *const local = buffer(o->size < 64 ? 64 : o->size);
     const int is_muster = !strcmp(o->over, "muster"), is_malloc = !strcmp(o->over, "malloc");
@@ -76,12 +76,12 @@ static void measure(muster_memory *memory, const struct options *o, const char *
             free(made);
         } else if (allocates) {
             muster_gptr made;
-            if (muster_memory_allocate(memory, 1, o->size, &made) != MUSTER_OK) die("allocate", "failed");
-            muster_memory_free(memory, made);
+            if (muster_memory_allocate(memory, 1, o->size, -1, &made) != MUSTER_OK) die("allocate", "failed");
+            muster_memory_free(memory, made, -1);
         } else if (is_muster) {
             operation.expected = !puts && !gets && !fetches ? seen.value : 0;
             operation.value = puts || gets ? 0 : (uint64_t)i;
-            if (muster_memory_run(memory, &operation, &seen) == MUSTER_OK && operation.expected == seen.value &&
+            if (muster_memory_run(memory, &operation, -1, &seen) == MUSTER_OK && operation.expected == seen.value &&
                 !fetches)
                 seen.value = (uint64_t)i;
         } else if (puts) {

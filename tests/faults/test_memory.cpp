@@ -39,7 +39,7 @@ SCENARIO(memory, alone) {
     uint32_t locale = 9;
     OK(muster_memory_parts, memory, word, &locale, &offset);
     EXPECT(locale == 0);
-    OK(muster_memory_allocate, memory, 0, 100, &block);
+    OK(muster_memory_allocate, memory, 0, 100, -1, &block);
     void *address = nullptr;
     OK(muster_memory_address, memory, block, 100, &address);
     muster_memory_view view{};
@@ -53,7 +53,7 @@ SCENARIO(memory, alone) {
     add.value = 7;
     add.notify = 1;
     muster_memory_result before{};
-    OK(muster_memory_run, memory, &add, &before);
+    OK(muster_memory_run, memory, &add, -1, &before);
     EXPECT(before.value == 0);
     muster_epoch *epoch = nullptr;
     OK(muster_memory_epoch, memory, &epoch);
@@ -66,8 +66,8 @@ SCENARIO(memory, alone) {
     OK(muster_epoch_poll, token, 1, 0, &back, 1, &backs, nullptr);
     EXPECT(backs == 1 && back == block);
     OK(muster_epoch_unregister, token);
-    OK(muster_memory_free, memory, block);
+    OK(muster_memory_free, memory, block, -1);
     muster_memory_stats stats{};
-    OK(muster_memory_get_stats, memory, 0, &stats);
+    OK(muster_memory_get_stats, memory, 0, -1, &stats);
     EXPECT(stats.used_blocks == 0 && stats.allocated == 1);
 }

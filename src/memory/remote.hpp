@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Locales whose memory is not mapped here: their library performs the operations, as active messages.
+#include "am/active_messages.hpp"
+#include "memory/nodes.hpp"
+
+namespace muster {
+
+class Memory;
+
+// Internal handlers of active messages.
+enum class MemoryHandler : uint32_t { run = am_first_internal_handler, allocate, release, stats, epoch };
+
+// Any thread.
+class RemoteLocales {
+  public:
+    static constexpr size_t piece_bytes = 64 * 1024; // of a put or get; larger ones are cut into pieces
+    // Connects to the locales of other nodes. All locales make the call; handlers are executed from then on.
+    static Result<std::unique_ptr<RemoteLocales>> open(Memory &memory, Deadline &deadline);
+    ~RemoteLocales();
+    void close() noexcept { am_->close(); } // no handler is executed after it
+
+    ActiveMessages &am() noexcept { return *am_; }
+    uint32_t peer_of(uint32_t locale) const noexcept { return peers_[locale]; }
+    bool has_ended(uint32_t locale, Error *why) noexcept;
+    uint32_t requests(uint32_t locale) noexcept { return am_->peer(peers_[locale])->outstanding(); }
+
+    // The target's locale is remote, and what the caller has given is well-formed.
+    Status run(const muster_memory_operation &what, Deadline &deadline, muster_memory_result &out) noexcept;
+    // `out`, which may be NULL, is lent until the entry; no queue: flush() reports a failure.
+    Status begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag);
+    Status allocate(uint32_t locale, uint64_t bytes, Deadline &deadline, uint64_t &out_offset) noexcept;
+    Status release(uint32_t locale, const uint64_t *offsets, uint32_t count, Deadline &deadline) noexcept;
+    Status stats(uint32_t locale, Deadline &deadline, muster_memory_stats &out) noexcept;
+    Status flush(uint32_t locale, Deadline &deadline) noexcept; // UINT32_MAX: all
+
+  private:
+    RemoteLocales(Memory &memory, Ref<ActiveMessages> am, uint32_t locales)
+        : memory_(memory), am_(std::move(am)), peers_(locales, UINT32_MAX) {}
+    Status copy(const muster_memory_operation &what, Deadline &deadline);
+
+    Memory &memory_;
+    const Ref<ActiveMessages> am_;
+    std::vector<uint32_t> peers_; // by locale; UINT32_MAX: of this node
+};
+
+} // namespace muster
