@@ -26,7 +26,8 @@
  * ::MUSTER_E_PEER. The group fails, so symmetric allocation is no longer possible.
  *
  * Objects that others may be reading are freed by epochs: muster_memory_epoch() gives the manager of this memory, which
- * survives the death of any locale (epoch.h; muster_epoch_retire() takes global pointers). */
+ * survives the death of any locale (epoch.h; muster_epoch_retire() takes global pointers, and muster_memory_reclaim()
+ * frees them). */
 #ifndef MUSTER_MEMORY_H
 #define MUSTER_MEMORY_H
 
@@ -372,8 +373,15 @@ MUSTER_API muster_status muster_memory_flush(muster_memory *memory, uint32_t loc
 MUSTER_API muster_status muster_memory_get_locale(muster_memory *memory, uint32_t locale,
                                                   muster_memory_locale_info *out_info, muster_error *error);
 
-/** Returns the manager of epochs of this memory, whose tokens are in it: objects are global pointers, given to
- * muster_epoch_retire(), handed back by muster_epoch_poll() of any locale, and freed by muster_memory_free().
+/** Returns the manager of epochs of this memory. Its tokens, and the objects that they defer, are in the memory of the
+ * host: pins, deferring and polls send no message. Objects are global pointers, given to muster_epoch_retire() and
+ * freed by muster_memory_reclaim(); or handed back by muster_epoch_poll() of any locale of the host, and freed by
+ * muster_memory_free().
+ *
+ * With locales elsewhere, the epochs of all hosts advance together: polls, muster_epoch_try_reclaim() and
+ * muster_epoch_synchronize() ask for that, and a thread of the library does it, at most once at a time on each host;
+ * muster_epoch_attempt::outcome is then ::MUSTER_EPOCH_LOST. A pinned token of any locale holds all of them up, until
+ * it is unpinned or its process has died. A locale that another one cannot reach any more is disconnected by all.
  * @param[in]  memory     Memory.
  * @param[out] out_epoch  The manager; the memory owns it. Its tokens are unregistered before the memory is released.
  * @retval MUSTER_OK             Returned.
@@ -385,6 +393,24 @@ MUSTER_API muster_status muster_memory_get_locale(muster_memory *memory, uint32_
  * @retval MUSTER_E_FORKED       The memory belongs to the parent process.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch);
+
+/** Frees objects of a token whose time has come: those that were given to muster_epoch_retire(), which are blocks of
+ * this memory on any locale. Blocks elsewhere are freed by their owners, with one message for each owner; those of a
+ * locale that has ended are dropped.
+ * @param[in]  memory       Memory.
+ * @param[in]  token        Token of muster_memory_epoch().
+ * @param[in]  max_objects  At most so many.
+ * @param[in]  max_ns       Begin no further part after that time; 0: no limit.
+ * @param[out] out_freed    Their number, or NULL.
+ * @retval MUSTER_OK       No object of the token is left whose time has come.
+ * @retval MUSTER_AGAIN    A limit was reached.
+ * @retval MUSTER_E_ARG    No memory or token, or one of the objects is no block; the others were freed.
+ * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before; the others were freed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called by the function of an object that this token frees now.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{one at a time per token} @blocks{while a stream to another locale is full} @since 0.1 */
+MUSTER_API muster_status muster_memory_reclaim(muster_memory *memory, muster_epoch_token *token, uint32_t max_objects,
+                                               uint64_t max_ns, uint32_t *out_freed);
 
 /** Returns the counters of the heap of a locale.
  * @param[in]  memory      Memory.

@@ -172,6 +172,10 @@ Status Epoch::advance(muster_epoch_attempt &out) noexcept {
     out.token = UINT32_MAX;
     out.epoch = epoch;
     out.outcome = MUSTER_EPOCH_LOST;
+    if (is_led()) {
+        if (EpochLeader *const leader = leader_.load(std::memory_order_acquire)) leader->advance_soon();
+        return MUSTER_AGAIN;
+    }
     uint64_t elected = header_->elected.load(std::memory_order_relaxed);
     if (elected == epoch) {
         if (header_->losers.fetch_add(1, std::memory_order_relaxed) < 64) return MUSTER_AGAIN;
@@ -179,14 +183,7 @@ Status Epoch::advance(muster_epoch_attempt &out) noexcept {
         return MUSTER_AGAIN;
     }
     header_->losers.store(0, std::memory_order_relaxed);
-    heavy_fence(fence_);
-    for (uint32_t i = 0, used = used_tokens(); i < used; i++) {
-        EpochSlot &one = slot(i);
-        // acquire: pairs with the release of an unpin, and with that of a pin after a protect().
-        const uint64_t seen = one.epoch().load(std::memory_order_acquire);
-        if (seen == 0 || seen == epoch) continue;
-        find_blocking(one, epoch, out);
-        if (out.outcome != MUSTER_EPOCH_HELD) continue; // its owner was dead
+    if (!scan(epoch, out)) {
         header_->elected.store(0, std::memory_order_relaxed);
         return MUSTER_AGAIN;
     }
@@ -198,6 +195,37 @@ Status Epoch::advance(muster_epoch_attempt &out) noexcept {
     if (advanced) out.outcome = MUSTER_EPOCH_ADVANCED;
     if (can_die()) look_for_dead();
     return advanced ? MUSTER_OK : MUSTER_AGAIN;
+}
+
+// Tokens that are pinned before this epoch; those of dead owners are not pinned any more after it.
+bool Epoch::scan(uint64_t epoch, muster_epoch_attempt &out) noexcept {
+    heavy_fence(fence_);
+    for (uint32_t i = 0, used = used_tokens(); i < used; i++) {
+        EpochSlot &one = slot(i);
+        // acquire: pairs with the release of an unpin, and with that of a pin after a protect().
+        const uint64_t seen = one.epoch().load(std::memory_order_acquire);
+        if (seen == 0 || seen >= epoch) continue;
+        find_blocking(one, epoch, out);
+        if (out.outcome == MUSTER_EPOCH_HELD) return false; // otherwise its owner was dead
+    }
+    return true;
+}
+
+void Epoch::lead() noexcept {
+    header_->stamp_epoch.store(header_->epoch.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    header_->is_led.store(1, std::memory_order_release);
+}
+
+// The stamps first: no token here is pinned later than a stamp, either. seq_cst: see advance().
+void Epoch::raise(uint64_t epoch, uint64_t stamps) noexcept {
+    const auto grow = [](std::atomic<uint64_t> &copy, uint64_t to) {
+        uint64_t seen = copy.load(std::memory_order_relaxed);
+        while (seen < to && !copy.compare_exchange_weak(seen, to, std::memory_order_seq_cst)) {
+        }
+    };
+    grow(header_->stamp_epoch, stamps);
+    grow(header_->epoch, epoch);
+    if (can_die()) look_for_dead();
 }
 
 void Epoch::stats(muster_epoch_stats &out) noexcept {

@@ -20,6 +20,15 @@ struct Poll {
     }
 };
 
+// Advances the epoch of a manager that is part of a larger one: of the hosts of a global memory.
+class EpochLeader {
+  public:
+    virtual void advance_soon() noexcept = 0; // any thread; it does not wait
+
+  protected:
+    ~EpochLeader() = default;
+};
+
 // Any thread; functions with a slot: one thread at a time per slot. Kept alive by the handle and each registered token.
 class Epoch final : public Object, private Source {
   public:
@@ -45,6 +54,13 @@ class Epoch final : public Object, private Source {
 
     uint64_t now() const noexcept { return header_->epoch.load(std::memory_order_acquire); }
     Status advance(muster_epoch_attempt &out) noexcept;
+    // A manager that is led does not advance by itself (docs/adr/0020-*.md, tests/models/distributed_epoch.pml): it has
+    // the epoch with which tokens are pinned, and one with which objects are stamped, which is never smaller anywhere.
+    // lead(): after make(), before any token; it stays so. set_leader(): of this process; none: nothing advances it.
+    void lead() noexcept;
+    void set_leader(EpochLeader *leader) noexcept { leader_.store(leader, std::memory_order_release); }
+    void raise(uint64_t epoch, uint64_t stamps) noexcept;          // to at least these
+    bool scan(uint64_t epoch, muster_epoch_attempt &out) noexcept; // no token is pinned before `epoch`
     void protect(EpochSlot &slot, uint32_t hazard, uint64_t object) noexcept;
     Status defer(EpochSlot &slot, const DeferredObject &what) noexcept;
     void seal(EpochSlot &slot) noexcept;
@@ -84,6 +100,10 @@ class Epoch final : public Object, private Source {
     bool take_from_dead(EpochSlot &slot) noexcept;
     void look_for_dead() noexcept;
     bool can_die() const noexcept { return is_shared() || header_->is_thread_bound != 0; }
+    bool is_led() const noexcept { return header_->is_led.load(std::memory_order_relaxed) != 0; }
+    uint64_t stamp_now() noexcept {
+        return (is_led() ? header_->stamp_epoch : header_->epoch).load(std::memory_order_seq_cst);
+    }
     void find_blocking(EpochSlot &slot, uint64_t epoch, muster_epoch_attempt &out) noexcept;
 
     bool push(EpochSlot &slot, const DeferredObject &what) noexcept;
@@ -102,6 +122,7 @@ class Epoch final : public Object, private Source {
     const int32_t process_;
     uint64_t process_start_ = 0;
     Fence fence_ = Fence::per_pin;
+    std::atomic<EpochLeader *> leader_{nullptr}; // release: it is complete
     uint64_t capacity_ = 0, max_tokens_ = 0, mapped_bytes_ = 0;
     EpochHome *home_ = nullptr;
     EpochHeader *header_ = nullptr;

@@ -59,7 +59,7 @@ void Epoch::seal(EpochSlot &slot) noexcept {
     const uint64_t tail = slot.tail.load(std::memory_order_relaxed);
     if (tail == slot.sealed.load(std::memory_order_relaxed)) return;
     full_fence();
-    const uint64_t stamp = header_->epoch.load(std::memory_order_seq_cst);
+    const uint64_t stamp = stamp_now();
     const uint64_t first = slot.seal_head.load(std::memory_order_relaxed);
     const uint64_t next = slot.seal_tail.load(std::memory_order_relaxed);
     constexpr uint64_t seals = std::extent_v<decltype(EpochSlot::seals)>;
@@ -180,14 +180,14 @@ Status Epoch::synchronize(EpochSlot &slot, Deadline &deadline, muster_epoch_atte
     if (slot.epoch().load(std::memory_order_relaxed) != 0) return MUSTER_E_WOULD_DEADLOCK;
     seal(slot);   // the next poll frees what this token has deferred
     full_fence(); // what the caller has unlinked comes before the epoch that is read here
-    const uint64_t wanted = header_->epoch.load(std::memory_order_seq_cst) + 2;
+    const uint64_t wanted = stamp_now() + 2;
     BackOff back_off(10'000, 1'000'000);
     for (;;) {
         const Status status = advance(out);
         if (out.epoch >= wanted) return MUSTER_OK;
         if (status == MUSTER_OK) continue;
         if (deadline.look_once() || deadline.passed()) return MUSTER_TIMEOUT;
-        if (out.outcome == MUSTER_EPOCH_LOST) {
+        if (out.outcome == MUSTER_EPOCH_LOST && !is_led()) {
             ::sched_yield();
             continue;
         }

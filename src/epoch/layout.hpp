@@ -21,7 +21,7 @@ namespace muster {
 class Epoch;
 
 inline constexpr size_t epoch_page = 4096;
-inline constexpr uint64_t epoch_magic = 0x32'68'63'6f'70'65'6d'6d; // "mmepoch2"
+inline constexpr uint64_t epoch_magic = 0x33'68'63'6f'70'65'6d'6d; // "mmepoch3"
 inline constexpr uint32_t batch_objects = 21; // stamped together; three batches wait at most, with polls, and are < 64
 inline constexpr uint32_t idle_polls_limit = 64;
 inline constexpr uint32_t bag_objects = 64;
@@ -37,7 +37,9 @@ struct EpochHeader {
     uint32_t max_tokens, capacity;
     uint32_t is_fenced, is_thread_bound;
     uint64_t id_namespace;
+    std::atomic<uint32_t> is_led;               // the epoch is that of several hosts: see Epoch::raise()
     alignas(128) std::atomic<uint64_t> epoch;   // starts at 1: 0 says "not pinned" in a token
+    std::atomic<uint64_t> stamp_epoch;          // if it is led: with which objects are stamped
     alignas(128) std::atomic<uint64_t> elected; // the epoch that a thread advances now
     std::atomic<uint32_t> losers;               // attempts that found it elected
     std::atomic<uint32_t> used_tokens;          // tokens with a lower index were registered once

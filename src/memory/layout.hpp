@@ -2,7 +2,8 @@
 #pragma once
 // The memory of the locales of one host, a file:
 //
-//   head of each segment | manager of epochs | segment of the first locale | segment of the next one | ...
+//   head of the node | head of each segment | manager of epochs | segment of the first locale | segment of the next one
+//   | ...
 //
 // A segment has nothing but the bytes of its users: offsets in it are those of global pointers.
 #include <muster/inline/atomic.h>
@@ -52,6 +53,13 @@ struct SegmentHead {
     std::atomic<uint64_t> used_bytes, used_blocks, allocated, refused; // relaxed: for people
 };
 
+// What the processes of a node share beside the segments.
+struct NodeHead {
+    std::atomic<int64_t> lease_until_ns; // of a round of epochs (CLOCK_MONOTONIC): until then no process begins one
+    std::atomic<uint64_t> rounds;        // that processes of this node have begun; relaxed: for people
+};
+static_assert(sizeof(NodeHead) <= memory_page);
+
 // Where everything is; the same at all locales of a host, and but for `here` at all locales.
 struct MemoryShape {
     uint32_t locales = 0, locale_bits = 0, flags = 0, max_tokens = 0, max_pending = 0;
@@ -59,7 +67,7 @@ struct MemoryShape {
     uint64_t segment_bytes = 0, symmetric_bytes = 0;
 
     uint32_t offset_bits() const noexcept { return 64 - locale_bits; }
-    uint64_t heads_at() const noexcept { return 0; }
+    uint64_t heads_at() const noexcept { return memory_page; }
     uint64_t epoch_at() const noexcept { return heads_at() + to_pages(here * sizeof(SegmentHead)); }
     uint64_t segments_at() const noexcept { return epoch_at() + muster_epoch_size(max_tokens, max_pending); }
     uint64_t bytes() const noexcept { return segments_at() + here * segment_bytes; }

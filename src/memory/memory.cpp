@@ -4,6 +4,7 @@
 
 #include "group/memory_offers.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -11,6 +12,8 @@
 namespace muster {
 
 namespace {
+
+constexpr uint64_t max_wait_ns = uint64_t{1} << 62;
 
 // Bytes that this process can allocate now: of the host, and of its control group. Beyond them the kernel would end a
 // process rather than refuse.
@@ -81,6 +84,7 @@ Memory::Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment
 }
 
 Memory::~Memory() {
+    if (kept_rounds_) kept_rounds_->stop();
     remote_.reset();
     muster_epoch_release(epoch_);
 }
@@ -99,6 +103,7 @@ Result<void> Memory::lay_out() {
     muster_error detail;
     if (const Status status = muster_epoch_create(&config, &made, &detail); status != MUSTER_OK)
         return Error::make(status, "%s", detail.message);
+    if (nodes.nodes.size() != 1) unwrap(made)->lead();
     muster_epoch_release(made); // the memory keeps it
     return {};
 }
@@ -121,6 +126,9 @@ Result<Ref<Memory>> Memory::open(Group &group, MemoryShape shape, Deadline &dead
     auto remote = RemoteLocales::open(*made, deadline);
     if (!remote) return remote.error();
     made->remote_ = std::move(*remote);
+    // Rounds of other nodes need the manager, also if this host does not. If it cannot be opened they fail, and
+    // muster_memory_epoch() says why.
+    (void)made->epoch();
     return made;
 }
 
@@ -179,7 +187,52 @@ Result<muster_epoch *> Memory::epoch() {
     muster_error detail;
     if (const Status status = muster_epoch_open(&config, &epoch_, &detail); status != MUSTER_OK)
         return Error::make(status, "%s", detail.message);
+    if (remote_) {
+        kept_rounds_ = make_ref<EpochRounds>(*this, *reinterpret_cast<NodeHead *>(base()), Ref<Epoch>(unwrap(epoch_)));
+        rounds_.store(kept_rounds_.get(), std::memory_order_release);
+    }
     return epoch_;
+}
+
+// Other hosts cannot use the segment from now on, although a round may keep the memory for a moment.
+void Memory::host_release() noexcept {
+    if (!forked()) {
+        if (kept_rounds_) kept_rounds_->stop();
+        if (remote_) remote_->close();
+    }
+    release();
+}
+
+Status Memory::reclaim(muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint32_t &out_freed) noexcept {
+    constexpr uint32_t batch = 512;
+    const int64_t until = max_ns == 0 ? INT64_MAX : now_ns() + static_cast<int64_t>(std::min(max_ns, max_wait_ns));
+    Status first = MUSTER_OK;
+    while (out_freed < max_objects) {
+        uint64_t objects[batch];
+        uint32_t count = 0;
+        const Status status =
+            muster_epoch_poll(token, std::min(batch, max_objects - out_freed), max_ns, objects, batch, &count, nullptr);
+        if (status < 0) return status;
+        out_freed += count;
+        // One message for each owner that is elsewhere.
+        std::sort(objects, objects + count);
+        for (uint32_t i = 0, next = 0; i < count; i = next) {
+            const uint32_t locale = shape.locale_of(objects[i]);
+            for (next = i; next < count && shape.locale_of(objects[next]) == locale; next++)
+                objects[next] = shape.offset_of(objects[next]);
+            Status freed = MUSTER_OK;
+            if (locale >= shape.locales)
+                freed = MUSTER_E_ARG; // no object of this memory
+            else if (!is_here(locale))
+                (void)remote_->release_later(locale, objects + i, next - i); // dropped, if it has ended
+            else
+                for (uint32_t k = i; k < next; k++)
+                    if (const Status one = heap(locale).release(objects[k]); one != MUSTER_OK) freed = one;
+            if (first == MUSTER_OK) first = freed;
+        }
+        if (status == MUSTER_OK || now_ns() >= until) return first != MUSTER_OK ? first : status;
+    }
+    return first != MUSTER_OK ? first : Status{MUSTER_AGAIN};
 }
 
 } // namespace muster

@@ -3,6 +3,7 @@
 // Global memory: the segments of the locales of this host, mapped in this process, and the way to the others.
 #include "base/fork.hpp"
 #include "group/group.hpp"
+#include "memory/epoch_rounds.hpp"
 #include "memory/heap.hpp"
 #include "memory/remote.hpp"
 #include "transport/segment.hpp"
@@ -35,6 +36,10 @@ class Memory final : public Object {
     Result<uint64_t> allocate_symmetric(uint64_t bytes, uint64_t alignment, Deadline &deadline);
     uint64_t symmetric_used() const noexcept { return symmetric_.load(std::memory_order_relaxed); }
     Result<muster_epoch *> epoch();
+    EpochRounds *rounds() noexcept { return rounds_.load(std::memory_order_acquire); } // null: there are none
+    // Frees the objects of a token whose time has come, at their owners. OK, AGAIN: a limit was reached, or a failure.
+    Status reclaim(muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint32_t &out_freed) noexcept;
+    void host_release() noexcept;
     Status run(const muster_memory_operation &what, int64_t timeout_ns, muster_memory_result &out) noexcept;
     Status run_here(const muster_memory_operation &what, muster_memory_result &out) noexcept; // on a mapped target
     Status begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag);
@@ -53,8 +58,10 @@ class Memory final : public Object {
     std::atomic<uint64_t> symmetric_{memory_first_offset}; // written under lock_
     std::mutex lock_;                                      // held during a symmetric allocation
     std::mutex epoch_lock_;
-    muster_epoch *epoch_ = nullptr;         // under epoch_lock_; opened once
-    std::unique_ptr<RemoteLocales> remote_; // first to end: its handlers use the rest
+    muster_epoch *epoch_ = nullptr; // under epoch_lock_; opened once
+    Ref<EpochRounds> kept_rounds_;
+    std::atomic<EpochRounds *> rounds_{nullptr}; // release: it is complete
+    std::unique_ptr<RemoteLocales> remote_;      // first to end: its handlers use the rest
 };
 
 inline Memory *unwrap(muster_memory *handle) noexcept {

@@ -86,7 +86,7 @@ muster_status muster_memory_open(muster_group *group, const muster_memory_config
 }
 
 void muster_memory_release(muster_memory *memory) {
-    if (memory != nullptr) unwrap(memory)->release();
+    if (memory != nullptr) unwrap(memory)->host_release();
 }
 
 uint32_t muster_memory_locale(const muster_memory *memory) {
@@ -240,6 +240,18 @@ muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoc
         *out_epoch = *opened;
         return {};
     });
+}
+
+muster_status muster_memory_reclaim(muster_memory *memory, muster_epoch_token *token, uint32_t max_objects,
+                                    uint64_t max_ns, uint32_t *out_freed) {
+    uint32_t freed = 0;
+    if (out_freed != nullptr) *out_freed = 0;
+    if (memory == nullptr || token == nullptr) return MUSTER_E_ARG;
+    if (unwrap(memory)->forked()) return MUSTER_E_FORKED;
+    const Uncancelled guard;
+    const Status status = unwrap(memory)->reclaim(token, max_objects, max_ns, freed);
+    if (out_freed != nullptr) *out_freed = freed;
+    return status;
 }
 
 muster_status muster_memory_get_stats(muster_memory *memory, uint32_t locale, int64_t timeout_ns,

@@ -85,6 +85,14 @@ muster_status stats_for_peer(void *user, uint32_t, const void *, size_t bytes, v
     return MUSTER_OK;
 }
 
+muster_status answer_round(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t,
+                           size_t *out_bytes) {
+    EpochRounds *const rounds = static_cast<Memory *>(user)->rounds();
+    if (rounds == nullptr) return MUSTER_E_UNSUPPORTED;
+    return rounds->answer(static_cast<const unsigned char *>(data), bytes, static_cast<unsigned char *>(reply),
+                          *out_bytes);
+}
+
 } // namespace
 
 Result<std::unique_ptr<RemoteLocales>> RemoteLocales::open(Memory &memory, Deadline &deadline) {
@@ -109,7 +117,8 @@ Result<std::unique_ptr<RemoteLocales>> RemoteLocales::open(Memory &memory, Deadl
         const std::pair<MemoryHandler, muster_am_fn> handlers[] = {{MemoryHandler::run, run_for_peer},
                                                                    {MemoryHandler::allocate, allocate_for_peer},
                                                                    {MemoryHandler::release, release_for_peer},
-                                                                   {MemoryHandler::stats, stats_for_peer}};
+                                                                   {MemoryHandler::stats, stats_for_peer},
+                                                                   {MemoryHandler::epoch, answer_round}};
         for (const auto &[number, function] : handlers)
             made->am_->set_handler(number_of(number), {function, &memory, {}, 0});
         for (uint32_t r = 0; r < group.size() && why.status == MUSTER_OK; r++) {
@@ -247,6 +256,24 @@ Status RemoteLocales::release(uint32_t locale, const uint64_t *offsets, uint32_t
             .why.status;
     } catch (const std::bad_alloc &) {
         return MUSTER_E_NOMEM;
+    }
+}
+
+bool RemoteLocales::release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept {
+    try {
+        std::vector<unsigned char> request(count * sizeof(uint64_t));
+        for (size_t i = 0; i < count; i++) put_u64(&request[i * sizeof(uint64_t)], offsets[i]);
+        for (;;) {
+            auto begun = am_->begin(
+                {peers_[locale], number_of(MemoryHandler::release), request.data(), request.size(), nullptr, 0},
+                nullptr, 0);
+            if (!begun) return false;
+            if (begun.status() == MUSTER_OK) return true;
+            Deadline endless(-1);
+            if (am_->flush(peers_[locale], endless) == MUSTER_E_WOULD_DEADLOCK) return false;
+        }
+    } catch (const std::bad_alloc &) {
+        return false;
     }
 }
 

@@ -23,6 +23,9 @@ class RemoteLocales {
     ActiveMessages &am() noexcept { return *am_; }
     uint32_t peer_of(uint32_t locale) const noexcept { return peers_[locale]; }
     bool has_ended(uint32_t locale, Error *why) noexcept;
+    void disconnect(uint32_t locale, const char *why) noexcept {
+        if (const Ref<AmPeer> peer = am_->peer(peers_[locale])) am_->disconnect(*peer, why);
+    }
     uint32_t requests(uint32_t locale) noexcept { return am_->peer(peers_[locale])->outstanding(); }
 
     // The target's locale is remote, and what the caller has given is well-formed.
@@ -31,6 +34,8 @@ class RemoteLocales {
     Status begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag);
     Status allocate(uint32_t locale, uint64_t bytes, Deadline &deadline, uint64_t &out_offset) noexcept;
     Status release(uint32_t locale, const uint64_t *offsets, uint32_t count, Deadline &deadline) noexcept;
+    // Without waiting for the reply. False: the locale has ended, or memory ran out.
+    bool release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept;
     Status stats(uint32_t locale, Deadline &deadline, muster_memory_stats &out) noexcept;
     Status flush(uint32_t locale, Deadline &deadline) noexcept; // UINT32_MAX: all
 

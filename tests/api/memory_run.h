@@ -52,27 +52,20 @@ static inline void get_bytes(muster_memory *memory, muster_gptr target, void *to
 // ---- a stack of nodes on all locales, with epochs (R. K. Treiber, 1986)
 
 typedef struct node {
-    _Atomic uint64_t next; // global pointers
-    _Atomic uint64_t value;
+    uint64_t next; // global pointers; nothing changes once the node is on the stack
+    uint64_t value;
 } node;
 
-static inline node *node_at(muster_memory *memory, muster_gptr pointer) {
-    void *address = NULL;
-    muster_memory_view view;
-    CHECK(muster_memory_address(memory, pointer, sizeof(node), &address) == MUSTER_OK);
-    CHECK(muster_memory_get_view(memory, &view) == MUSTER_OK && muster_memory_at_inline(&view, pointer) == address);
-    return address;
-}
 static inline bool push(muster_memory *memory, muster_gptr top, uint32_t locale, uint64_t value) {
     muster_gptr made = 0;
-    const muster_status status = muster_memory_allocate(memory, locale, sizeof(node), -1, &made);
+    const muster_status status = muster_memory_allocate(memory, locale, sizeof(node), 30 * second, &made);
     if (status == MUSTER_AGAIN) return false; // all nodes wait
     CHECK(status == MUSTER_OK);
-    atomic_store(&node_at(memory, made)->value, value);
     muster_memory_result seen = {0};
     muster_memory_operation change = {.kind = MUSTER_MEMORY_COMPARE_EXCHANGE, .target = top, .value = made};
     do {
-        atomic_store(&node_at(memory, made)->next, seen.value);
+        const node content = {seen.value, value};
+        put_bytes(memory, made, &content, sizeof content);
         change.expected = seen.value;
     } while (run_one(memory, change, &seen) != MUSTER_OK);
     return true;
@@ -85,19 +78,18 @@ static inline muster_gptr pop(muster_memory *memory, muster_gptr top, muster_epo
     CHECK(run_one(memory, change, &seen) == MUSTER_OK);
     change.kind = MUSTER_MEMORY_COMPARE_EXCHANGE;
     while (seen.value != 0) {
+        node content;
+        get_bytes(memory, seen.value, &content, sizeof content);
         change.expected = seen.value;
-        change.value = atomic_load(&node_at(memory, seen.value)->next);
-        *out_value = atomic_load(&node_at(memory, seen.value)->value);
+        change.value = content.next;
+        *out_value = content.value;
         if (run_one(memory, change, &seen) == MUSTER_OK) break;
     }
     muster_epoch_unpin_inline(token);
     return seen.value;
 }
 static inline void free_polled(muster_memory *memory, muster_epoch_token *token) {
-    uint64_t back[4]; // a process that is killed now loses them
-    uint32_t count = 0;
-    CHECK(muster_epoch_poll(token, 4, 0, back, 4, &count, NULL) >= 0);
-    for (uint32_t i = 0; i < count; i++) CHECK(muster_memory_free(memory, back[i], -1) == MUSTER_OK); // never twice
+    CHECK(muster_memory_reclaim(memory, token, 4, 0, NULL) >= 0); // nothing is freed twice
 }
 
 // Very many objects wait while a pinned process is not running.

@@ -4,9 +4,9 @@
  * Each elector may die between any two of its messages; a successor goes on.
  *
  * A locale has copies of the epoch, which lag: P, with which its tokens are pinned, and S, with which its objects are
- * stamped. Advancing from e to e + 1: every locale has acknowledged P >= e and S >= e + 1; then no token is found that is
- * pinned before e; then the epoch is e + 1, and P follows. So no reader anywhere is pinned later than any stamp. Copies
- * only grow. Within a locale the order of memory is that of epoch.pml; here each step is whole.
+ * stamped. Advancing from e, the P of the elector's locale, to e + 1: every locale has acknowledged P >= e and S >= e + 1;
+ * then no token is found that is pinned before e; then P follows everywhere. So no reader anywhere is pinned later than
+ * any stamp. Nothing else decides what the epoch is, so no locale is needed for that. Copies only grow. Within a locale the order of memory is that of epoch.pml; here each step is whole.
  *
  * Holds: no object is freed while the reader may use it; it is freed in the end, whichever of them has died.
  *
@@ -25,7 +25,6 @@
 #define LOCALES 2
 #define GRACE (MUTANT == 3 -> 1 : 2)
 
-byte epoch = 1;      /* decided; on one locale */
 byte P[LOCALES] = 1;
 byte S[LOCALES] = 1;
 byte pinned[LOCALES]; /* 0 or the epoch; the tokens of a locale as one */
@@ -86,21 +85,21 @@ proctype remover() {
     :: l < LOCALES -> \
        DIES; \
        d_step { \
-           GROW(P[l], e); /* what a dead predecessor had decided */ \
+           GROW(P[l], e); /* what a dead predecessor had sent to some */ \
            if :: MUTANT != 2 || l == 0 -> GROW(S[l], e + 1) :: else fi; \
            l++ \
        } \
     :: else -> break \
     od
 
-proctype elector(bool may_die; byte attempts) {
+proctype elector(byte at; bool may_die; byte attempts) {
     byte e, l;
 again:
     if
     :: attempts == 0 -> goto ended
     :: else -> attempts--
     fi;
-    e = epoch;
+    e = P[at];
 #if MUTANT != 7
     ACKNOWLEDGE;
 #endif
@@ -108,16 +107,12 @@ again:
     do
     :: l < LOCALES ->
        if
-       :: pinned[l] == 0 || pinned[l] == e || (MUTANT == 4 && pinned[l] + 1 == e) -> l++
+       :: pinned[l] == 0 || pinned[l] >= e || (MUTANT == 4 && pinned[l] + 1 == e) -> l++
        :: else -> goto again /* blocked */
        fi
     :: else -> break
     od;
     DIES;
-    if
-    :: atomic { epoch == e -> epoch = e + 1 }
-    :: epoch != e -> goto again /* another one was faster */
-    fi;
     l = 0;
     do
     :: l < LOCALES -> DIES; d_step { GROW(P[l], e + 1); l++ }
@@ -136,12 +131,12 @@ init {
     atomic {
         run reader();
         run remover();
-        run elector(true, 3);
-        run elector(true, 1)
+        run elector(0, true, 3);
+        run elector(1, true, 2)
     };
     running == 0;
     running = 1;
-    run elector(false, 3); /* whichever of them has died */
+    run elector(1, false, 3); /* whichever of them has died */
     running == 0;
     assert(freed || P[1] >= stamp + GRACE)
 }
