@@ -173,14 +173,20 @@ bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned ch
 bool ActiveMessages::give_to_host(AmPeer &from, const AmHead &head, const unsigned char *payload,
                                   const Handler &handler) {
     if (!from.serve_begins()) return broken(from, "more requests than this endpoint accepts");
-    auto request = make_ref<AmHostRequest>(*this, from, head, payload);
+    Ref<AmHostRequest> request;
+    try {
+        request = make_ref<AmHostRequest>(*this, from, head, payload);
+    } catch (const std::bad_alloc &) { // the peer is not to blame
+        from.serve_ends();
+        reply(from, head.id, MUSTER_E_NOMEM, nullptr, 0);
+        return !from.has_ended();
+    }
     Entry entry;
     entry.completion.kind = MUSTER_REQUEST_AM;
     entry.completion.tag = handler.tag;
     entry.completion.object = wrap(request.get());
-    const Ref<AmHostRequest> kept = request;
-    entry.object = std::move(request);
-    if (!handler.queue->try_post(std::move(entry))) kept->reply(MUSTER_E_BUSY, nullptr, 0);
+    entry.object = request;
+    if (!handler.queue->try_post(std::move(entry))) request->reply(MUSTER_E_BUSY, nullptr, 0);
     from.count_executed();
     return true;
 }

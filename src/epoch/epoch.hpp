@@ -101,9 +101,7 @@ class Epoch final : public Object, private Source {
     void look_for_dead() noexcept;
     bool can_die() const noexcept { return is_shared() || header_->is_thread_bound != 0; }
     bool is_led() const noexcept { return header_->is_led.load(std::memory_order_relaxed) != 0; }
-    uint64_t stamp_now() noexcept {
-        return (is_led() ? header_->stamp_epoch : header_->epoch).load(std::memory_order_seq_cst);
-    }
+    uint64_t stamp_now() noexcept;
     void find_blocking(EpochSlot &slot, uint64_t epoch, muster_epoch_attempt &out) noexcept;
 
     bool push(EpochSlot &slot, const DeferredObject &what) noexcept;

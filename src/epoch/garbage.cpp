@@ -54,6 +54,10 @@ Status Epoch::defer(EpochSlot &slot, const DeferredObject &what) noexcept {
     return MUSTER_OK;
 }
 
+uint64_t Epoch::stamp_now() noexcept {
+    return (is_led() ? header_->stamp_epoch : header_->epoch).load(std::memory_order_seq_cst);
+}
+
 // Stamps what was added since the last time with the global epoch, which is read after everything was unlinked.
 void Epoch::seal(EpochSlot &slot) noexcept {
     const uint64_t tail = slot.tail.load(std::memory_order_relaxed);

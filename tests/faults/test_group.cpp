@@ -57,6 +57,9 @@ class OtherMember {
                 muster_group_send(group, 0, data.data(), bytes, patience, nullptr);
                 muster_group_split(group, 0, 0, patience, &half, nullptr);
                 if (half != nullptr) muster_group_close(half, patience, nullptr);
+                muster_stream *streams[2] = {};
+                muster_group_connect(group, patience, streams, 2, nullptr);
+                for (muster_stream *const one : streams) muster_stream_release(one);
                 muster_group_release(half);
                 muster_group_close(group, patience, nullptr);
             }
@@ -108,6 +111,11 @@ void work_in_two(uint32_t flags) {
     EXPECT(bytes == many);
     TOGETHER(muster_group_split, group, 0, 0, limit, half.out(), &error);
     TOGETHER(muster_group_close, half, limit, &error);
+    muster_stream *streams[2] = {};
+    const muster_status connected = CALL(muster_group_connect, group, limit, streams, 2, &error);
+    const Stream to_other(streams[1]);
+    EXPECT(streams[0] == nullptr);
+    if (connected != MUSTER_OK) expect_fault("muster_group_connect", connected), ended();
     TOGETHER(muster_group_close, group, limit, &error);
 }
 
@@ -127,6 +135,9 @@ SCENARIO(group, alone) {
     OK(muster_group_add_reduction, group, 1, add_bytes, nullptr, &reduction);
     double in[4] = {1, 2, 3, 4}, out[4] = {};
     OR_END(muster_group_barrier, group, patience, &error);
+    muster_stream *none[1] = {};
+    OR_END(muster_group_connect, group, patience, none, 1, &error);
+    EXPECT(none[0] == nullptr);
     OR_END(muster_group_broadcast, group, in, 4, f64, 0, patience, &error);
     OR_END(muster_group_reduce, group, in, out, 4, f64, sum, 0, patience, &error);
     OR_END(muster_group_all_reduce, group, in, out, 4, f64, sum, patience, &error);

@@ -55,6 +55,19 @@ SCENARIO(memory, alone) {
     muster_memory_result before{};
     OK(muster_memory_run, memory, &add, -1, &before);
     EXPECT(before.value == 0);
+    muster_memory_operation read{};
+    read.struct_size = sizeof read;
+    read.kind = MUSTER_MEMORY_READ;
+    read.target = word;
+    Queue queue;
+    OK(muster_queue_create, context, nullptr, queue.out(), &error);
+    OK(muster_memory_begin, memory, &read, &before, queue, 3);
+    take_ok(queue, MUSTER_DONE_MEMORY, 3, "muster_memory_run");
+    EXPECT(before.value == 7);
+    OK(muster_memory_flush, memory, 0, patience);
+    muster_memory_locale_info info{};
+    OK(muster_memory_get_locale, memory, 0, &info, &error);
+    EXPECT(info.is_mapped == 1);
     muster_epoch *epoch = nullptr;
     OK(muster_memory_epoch, memory, &epoch);
     muster_epoch_token *token = nullptr;
@@ -65,9 +78,14 @@ SCENARIO(memory, alone) {
     OK(muster_epoch_synchronize, token, second, nullptr);
     OK(muster_epoch_poll, token, 1, 0, &back, 1, &backs, nullptr);
     EXPECT(backs == 1 && back == block);
+    OK(muster_epoch_retire, token, block);
+    OK(muster_epoch_synchronize, token, second, nullptr);
+    OK(muster_memory_reclaim, memory, token, 1, 0, &backs);
+    EXPECT(backs == 1);
     OK(muster_epoch_unregister, token);
+    OK(muster_memory_allocate, memory, 0, 100, -1, &block);
     OK(muster_memory_free, memory, block, -1);
     muster_memory_stats stats{};
     OK(muster_memory_get_stats, memory, 0, -1, &stats);
-    EXPECT(stats.used_blocks == 0 && stats.allocated == 1);
+    EXPECT(stats.used_blocks == 0 && stats.allocated == 2);
 }

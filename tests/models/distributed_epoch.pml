@@ -132,7 +132,7 @@ init {
         run reader();
         run remover();
         run elector(0, true, 3);
-        run elector(1, true, 2)
+        run elector(1, true, 1)
     };
     running == 0;
     running = 1;

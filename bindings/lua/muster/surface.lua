@@ -14,6 +14,11 @@ typedef struct muster_agent_config muster_agent_config;
 typedef struct muster_agent_outputs muster_agent_outputs;
 typedef struct muster_agent_state muster_agent_state;
 typedef struct muster_agent_worker muster_agent_worker;
+typedef struct muster_am muster_am;
+typedef struct muster_am_config muster_am_config;
+typedef struct muster_am_peer muster_am_peer;
+typedef struct muster_am_request muster_am_request;
+typedef struct muster_am_request_info muster_am_request_info;
 typedef struct muster_atomic_condition muster_atomic_condition;
 typedef struct muster_broadcast muster_broadcast;
 typedef struct muster_broker muster_broker;
@@ -48,6 +53,7 @@ typedef struct muster_manager_request muster_manager_request;
 typedef struct muster_member_info muster_member_info;
 typedef struct muster_memory muster_memory;
 typedef struct muster_memory_config muster_memory_config;
+typedef struct muster_memory_locale_info muster_memory_locale_info;
 typedef struct muster_memory_operation muster_memory_operation;
 typedef struct muster_memory_result muster_memory_result;
 typedef struct muster_memory_stats muster_memory_stats;
@@ -101,6 +107,7 @@ enum muster_agent_output { MUSTER_AGENT_STDOUT = 1, MUSTER_AGENT_STDERR = 2 };
 enum muster_agent_phase { MUSTER_AGENT_JOINING = 1, MUSTER_AGENT_STARTING = 2, MUSTER_AGENT_RUNNING = 3, MUSTER_AGENT_STOPPING = 4, MUSTER_AGENT_DONE = 5, MUSTER_AGENT_ENDED = 6 };
 enum muster_agent_worker_state { MUSTER_WORKER_NONE = 0, MUSTER_WORKER_RUNNING = 1, MUSTER_WORKER_SUCCEEDED = 2, MUSTER_WORKER_FAILED = 3, MUSTER_WORKER_STOPPED = 4 };
 enum muster_agent_event { MUSTER_AGENT_STARTED = 1, MUSTER_AGENT_WORKER_ENDED = 2, MUSTER_AGENT_RESTARTING = 3, MUSTER_AGENT_RENDEZVOUS_EVENT = 4 };
+enum muster_am_event { MUSTER_AM_PEER_ENDED = 1 };
 enum muster_atomic_order { MUSTER_ATOMIC_SEQ_CST = 0, MUSTER_ATOMIC_ACQ_REL = 1, MUSTER_ATOMIC_RELAXED = 2 };
 enum muster_atomic_operation { MUSTER_ATOMIC_ADD = 0, MUSTER_ATOMIC_AND = 1, MUSTER_ATOMIC_OR = 2, MUSTER_ATOMIC_XOR = 3, MUSTER_ATOMIC_MIN = 4, MUSTER_ATOMIC_MAX = 5, MUSTER_ATOMIC_UMIN = 6, MUSTER_ATOMIC_UMAX = 7 };
 enum muster_atomic_comparison { MUSTER_ATOMIC_EQUAL = 0, MUSTER_ATOMIC_NOT_EQUAL = 1, MUSTER_ATOMIC_LESS = 2, MUSTER_ATOMIC_LESS_EQUAL = 3, MUSTER_ATOMIC_GREATER = 4, MUSTER_ATOMIC_GREATER_EQUAL = 5 };
@@ -125,13 +132,14 @@ enum muster_group_operation_flag { MUSTER_GROUP_EXCLUSIVE = 1 };
 enum muster_group_flag { MUSTER_GROUP_NO_SHARED_MEMORY = 1, MUSTER_GROUP_MESSAGES = 2 };
 enum muster_group_member_state { MUSTER_GROUP_MEMBER_IDLE = 1, MUSTER_GROUP_MEMBER_ACTIVE = 2, MUSTER_GROUP_MEMBER_MISSING = 3, MUSTER_GROUP_MEMBER_FAILED = 4 };
 enum muster_manager_operation { MUSTER_MANAGER_LAUNCH = 1, MUSTER_MANAGER_CONNECT = 2, MUSTER_MANAGER_CONNECT_WORKER = 4, MUSTER_MANAGER_REGISTER = 8, MUSTER_MANAGER_DEREGISTER = 16, MUSTER_MANAGER_INTERRUPT = 32, MUSTER_MANAGER_KILL = 64, MUSTER_MANAGER_FINALIZE = 128 };
+enum muster_memory_flag { MUSTER_MEMORY_NO_SHARED_MEMORY = 1 };
 enum muster_memory_kind { MUSTER_MEMORY_PUT = 1, MUSTER_MEMORY_GET = 2, MUSTER_MEMORY_READ = 3, MUSTER_MEMORY_WRITE = 4, MUSTER_MEMORY_EXCHANGE = 5, MUSTER_MEMORY_COMPARE_EXCHANGE = 6, MUSTER_MEMORY_FETCH = 7 };
 enum muster_memory_cell { MUSTER_MEMORY_WORD64 = 0, MUSTER_MEMORY_WORD32 = 1, MUSTER_MEMORY_ABA = 2 };
 enum muster_message_type { MUSTER_MESSAGE_GET = 0, MUSTER_MESSAGE_PUT = 1, MUSTER_MESSAGE_SYNC = 2, MUSTER_MESSAGE_UPDATE = 3, MUSTER_MESSAGE_SYNC_REQUEST = 4, MUSTER_MESSAGE_SYNC_RESPONSE = 5, MUSTER_MESSAGE_STOP = 6, MUSTER_MESSAGE_DATA = 7, MUSTER_MESSAGE_GOT = 8, MUSTER_MESSAGE_UPDATED = 9, MUSTER_MESSAGE_CONNECT = 10, MUSTER_MESSAGE_METRIC = 11, MUSTER_MESSAGE_USER = 256 };
 enum muster_message_any { MUSTER_MESSAGE_ANY = -1 };
 enum muster_message_queue_ready { MUSTER_MESSAGE_QUEUE_FILLED = 1, MUSTER_MESSAGE_QUEUE_HAS_ROOM = 2 };
 enum muster_process_exit_kind { MUSTER_PROCESS_EXITED = 1, MUSTER_PROCESS_KILLED = 2, MUSTER_PROCESS_UNKNOWN = 3 };
-enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_DONE_OPEN = 11, MUSTER_DONE_CALL = 12, MUSTER_DONE_LISTEN = 13, MUSTER_DONE_MESSAGE = 14, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38 };
+enum muster_completion_kind { MUSTER_DONE_READ = 1, MUSTER_DONE_RELEASED = 2, MUSTER_DONE_DIAL = 3, MUSTER_DONE_EXIT = 4, MUSTER_DONE_USER = 5, MUSTER_DONE_STORE = 6, MUSTER_DONE_LEASE = 7, MUSTER_DONE_RENDEZVOUS = 8, MUSTER_DONE_AGENT = 9, MUSTER_DONE_BROADCAST = 10, MUSTER_DONE_OPEN = 11, MUSTER_DONE_CALL = 12, MUSTER_DONE_LISTEN = 13, MUSTER_DONE_MESSAGE = 14, MUSTER_DONE_AM = 15, MUSTER_DONE_MEMORY = 18, MUSTER_EVENT_READY = 16, MUSTER_EVENT_LOG = 17, MUSTER_EVENT_AGENT = 19, MUSTER_REQUEST_OPEN = 32, MUSTER_REQUEST_LISTEN = 33, MUSTER_REQUEST_CLOSE = 34, MUSTER_REQUEST_CANCEL = 35, MUSTER_REQUEST_STORE = 36, MUSTER_REQUEST_RENDEZVOUS = 37, MUSTER_REQUEST_MANAGER = 38, MUSTER_REQUEST_AM = 39 };
 enum muster_queue_fd_event { MUSTER_QUEUE_FD_READABLE = 1, MUSTER_QUEUE_FD_WRITABLE = 2, MUSTER_QUEUE_FD_ENDED = 4 };
 enum muster_rendezvous_flag { MUSTER_RENDEZVOUS_HAS_RANK = 1, MUSTER_RENDEZVOUS_REOPEN = 2, MUSTER_RENDEZVOUS_DISCARD_STATE = 4 };
 enum muster_rendezvous_operation { MUSTER_RENDEZVOUS_JOIN = 1, MUSTER_RENDEZVOUS_LEAVE = 2, MUSTER_RENDEZVOUS_EXIT = 3, MUSTER_RENDEZVOUS_ABORT = 4, MUSTER_RENDEZVOUS_CLOSE = 5 };
@@ -159,6 +167,7 @@ enum muster_store_server_role { MUSTER_STORE_SERVER_STANDALONE = 0, MUSTER_STORE
 enum muster_stream_event { MUSTER_STREAM_READABLE = 1, MUSTER_STREAM_WRITABLE = 2, MUSTER_STREAM_PEER_SILENT = 4, MUSTER_STREAM_PEER_BACK = 8, MUSTER_STREAM_ENDED = 16 };
 enum muster_stream_direction { MUSTER_STREAM_READ = 1, MUSTER_STREAM_WRITE = 2 };
 enum muster_stream_read_flag { MUSTER_STREAM_HUGE_PAGES = 1 };
+typedef muster_status (*muster_am_fn)(void *user, uint32_t peer, const void *data, size_t bytes, void *reply, size_t capacity, size_t *out_bytes);
 typedef void (*muster_epoch_free_fn)(void *user, void *object);
 typedef void (*muster_reduce_fn)(void *user, const void *input, void *inout, uint64_t count);
 typedef void (*muster_free_fn)(void *data);
@@ -169,6 +178,9 @@ struct muster_agent_config { uint32_t struct_size; uint32_t flags; const char *c
 struct muster_agent_state { uint32_t phase; uint32_t worker_count; uint32_t running; uint32_t restarts; uint32_t group_rank; uint32_t group_world_size; uint32_t first_rank; uint32_t world_size; uint64_t round; char master_address[256]; uint32_t master_port; uint32_t reserved[7]; };
 struct muster_process_exit { int32_t kind; int32_t value; };
 struct muster_agent_worker { uint32_t local_rank; uint32_t rank; uint32_t state; uint32_t restarts; int32_t pid; muster_process_exit exit; uint32_t reserved0; int64_t started_unix_ns; int64_t ended_unix_ns; int64_t failed_unix_ns; uint64_t round; char message[512]; char directory[256]; };
+struct muster_am_config { uint32_t struct_size; uint32_t max_bytes; uint32_t max_requests; uint32_t reserved; muster_queue *queue; uint64_t tag; };
+struct muster_am_peer { muster_status status; uint32_t requests; uint64_t sent; uint64_t executed; uint64_t unsent_bytes; uint32_t max_bytes; uint32_t max_requests; };
+struct muster_am_request_info { const void *data; size_t bytes; uint32_t peer; uint32_t handler; };
 struct muster_atomic_condition { const void *cell; uint64_t value; uint32_t size_bytes; int32_t comparison; uint32_t is_true; uint32_t reserved; };
 struct muster_aba { uint64_t value; uint64_t count; };
 struct muster_error { muster_status status; int32_t os_errno; int64_t provider_code; uint32_t rank; uint32_t message_bytes; char message[232]; };
@@ -192,11 +204,12 @@ struct muster_group_config { uint32_t struct_size; uint32_t flags; uint32_t rank
 struct muster_group_status { uint32_t state; uint32_t kind; uint64_t sequence; uint32_t shares_memory; uint32_t reserved[3]; };
 struct muster_manager_request { uint32_t struct_size; uint32_t operation; uint32_t member; uint32_t count; uint32_t from; uint32_t reserved; uint64_t data; const muster_launch *launch; const char *address; muster_cluster *cluster; uint64_t cluster_tag; };
 struct muster_manager_ops { uint32_t struct_size; uint32_t flags; void (*launch)(void *self, uint64_t request, const muster_manager_request *what); void (*connect)(void *self, uint64_t request, const muster_manager_request *what); void (*connect_worker)(void *self, uint64_t request, const muster_manager_request *what); void (*manage)(void *self, uint64_t request, const muster_manager_request *what); void (*kill)(void *self, uint64_t request, const muster_manager_request *what); void (*cancel)(void *self, uint64_t request); void (*destroy)(void *self); };
-struct muster_memory_config { uint32_t struct_size; uint32_t locale_bits; uint64_t segment_bytes; uint64_t symmetric_bytes; uint32_t max_tokens; uint32_t max_pending; };
+struct muster_memory_config { uint32_t struct_size; uint32_t locale_bits; uint64_t segment_bytes; uint64_t symmetric_bytes; uint32_t max_tokens; uint32_t max_pending; uint32_t flags; uint32_t reserved; };
 struct muster_memory_view { const uint64_t *bases; uint64_t segment_bytes; uint32_t locales; uint32_t offset_bits; };
 struct muster_memory_operation { uint32_t struct_size; uint32_t kind; muster_gptr target; void *local; uint64_t bytes; uint32_t cell; int32_t order; int32_t operation; uint32_t notify; uint64_t value; uint64_t expected; uint64_t expected_count; muster_gptr signal; };
 struct muster_memory_result { uint64_t value; uint64_t count; };
 struct muster_memory_stats { uint64_t heap_bytes; uint64_t fresh_bytes; uint64_t used_bytes; uint64_t used_blocks; uint64_t allocated; uint64_t refused; uint64_t symmetric_bytes; uint64_t reserved; };
+struct muster_memory_locale_info { muster_status status; uint32_t is_mapped; uint32_t node; uint32_t requests; };
 struct muster_message_header { uint32_t struct_size; uint32_t type; uint64_t source; uint64_t destination; uint64_t target; int64_t target_version; uint64_t trace_id[2]; uint64_t span_id; uint32_t trace_flags; uint32_t hops; };
 struct muster_buffer { const void *data; uint64_t bytes; };
 struct muster_value { int64_t integer; double real; const void *data; uint64_t bytes; };
@@ -242,6 +255,20 @@ muster_status muster_agent_failure_text(muster_agent *agent, char *out_text, siz
 muster_status muster_agent_flush(muster_agent *agent, int64_t timeout_ns);
 muster_status muster_agent_flush_begin(muster_agent *agent, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_agent_release(muster_agent *agent);
+muster_status muster_am_create(muster_context *context, const muster_am_config *config, muster_am **out_am, muster_error *error);
+muster_status muster_am_set_handler(muster_am *am, uint32_t handler, muster_am_fn function, void *user);
+muster_status muster_am_serve(muster_am *am, uint32_t handler, muster_queue *queue, uint64_t tag);
+muster_status muster_am_add_peer(muster_am *am, muster_stream *stream, uint32_t *out_peer, muster_error *error);
+muster_status muster_am_call(muster_am *am, uint32_t peer, uint32_t handler, const void *data, size_t bytes, void *out_reply, size_t capacity, int64_t timeout_ns, size_t *out_bytes, muster_error *error);
+muster_status muster_am_begin(muster_am *am, uint32_t peer, uint32_t handler, const void *data, size_t bytes, void *out_reply, size_t capacity, muster_queue *queue, uint64_t tag);
+muster_status muster_am_flush(muster_am *am, uint32_t peer, int64_t timeout_ns);
+muster_status muster_am_get_peer(muster_am *am, uint32_t peer, muster_am_peer *out_peer, muster_error *error);
+muster_status muster_am_disconnect(muster_am *am, uint32_t peer, const char *text);
+muster_status muster_am_request_get(const muster_am_request *request, muster_am_request_info *out_info);
+muster_status muster_am_request_reply(muster_am_request *request, muster_status status, const void *data, size_t bytes);
+void muster_am_request_release(muster_am_request *request);
+muster_status muster_am_close(muster_am *am);
+void muster_am_release(muster_am *am);
 muster_status muster_atomic_read64(const uint64_t *cell, int32_t order, uint64_t *out_value);
 muster_status muster_atomic_write64(uint64_t *cell, uint64_t value, int32_t order);
 muster_status muster_atomic_exchange64(uint64_t *cell, uint64_t value, int32_t order, uint64_t *out_value);
@@ -337,6 +364,7 @@ muster_status muster_forwarder_close(muster_forwarder *forwarder, int64_t timeou
 void muster_forwarder_release(muster_forwarder *forwarder);
 muster_status muster_group_open(muster_context *context, const muster_group_config *config, int64_t timeout_ns, muster_group **out_group, muster_error *error);
 muster_status muster_group_split(muster_group *group, int64_t color, int64_t key, int64_t timeout_ns, muster_group **out_group, muster_error *error);
+muster_status muster_group_connect(muster_group *group, int64_t timeout_ns, muster_stream **out_streams, uint32_t capacity, muster_error *error);
 uint32_t muster_group_rank(const muster_group *group);
 uint32_t muster_group_size(const muster_group *group);
 muster_status muster_group_add_reduction(muster_group *group, uint32_t element_bytes, muster_reduce_fn combine, void *user, uint32_t *out_reduction);
@@ -377,11 +405,15 @@ muster_status muster_memory_parts(const muster_memory *memory, muster_gptr point
 muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes, void **out_address);
 muster_status muster_memory_get_view(const muster_memory *memory, muster_memory_view *out_view);
 muster_status muster_memory_symmetric(muster_memory *memory, uint64_t bytes, uint64_t alignment, int64_t timeout_ns, uint64_t *out_offset, muster_error *error);
-muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes, muster_gptr *out);
-muster_status muster_memory_free(muster_memory *memory, muster_gptr block);
-muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation, muster_memory_result *out);
+muster_status muster_memory_allocate(muster_memory *memory, uint32_t locale, uint64_t bytes, int64_t timeout_ns, muster_gptr *out);
+muster_status muster_memory_free(muster_memory *memory, muster_gptr block, int64_t timeout_ns);
+muster_status muster_memory_run(muster_memory *memory, const muster_memory_operation *operation, int64_t timeout_ns, muster_memory_result *out);
+muster_status muster_memory_begin(muster_memory *memory, const muster_memory_operation *operation, muster_memory_result *out, muster_queue *queue, uint64_t tag);
+muster_status muster_memory_flush(muster_memory *memory, uint32_t locale, int64_t timeout_ns);
+muster_status muster_memory_get_locale(muster_memory *memory, uint32_t locale, muster_memory_locale_info *out_info, muster_error *error);
 muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch);
-muster_status muster_memory_get_stats(const muster_memory *memory, uint32_t locale, muster_memory_stats *out_stats);
+muster_status muster_memory_reclaim(muster_memory *memory, muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint32_t *out_freed);
+muster_status muster_memory_get_stats(muster_memory *memory, uint32_t locale, int64_t timeout_ns, muster_memory_stats *out_stats);
 muster_status muster_message_create(muster_message **out_message);
 muster_status muster_message_copy(const muster_message *message, muster_message **out_message);
 muster_status muster_message_get_header(const muster_message *message, muster_message_header *out_header);
@@ -566,6 +598,20 @@ surface.functions = {
   { "muster_agent_flush", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" } } },
   { "muster_agent_flush_begin", "muster_status", { { "handle", "agent", "muster_agent" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_agent_release", "void", { { "handle", "agent", "muster_agent" } } },
+  { "muster_am_create", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_am_config" }, { "new", "out_am", "muster_am" }, { "error", "error", "muster_error" } } },
+  { "muster_am_set_handler", "muster_status", { { "handle", "am", "muster_am" }, { "number", "handler", "uint32_t" }, { "as_it_is", "function", "muster_am_fn" }, { "as_it_is", "user", "void" } } },
+  { "muster_am_serve", "muster_status", { { "handle", "am", "muster_am" }, { "number", "handler", "uint32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_am_add_peer", "muster_status", { { "handle", "am", "muster_am" }, { "handle", "stream", "muster_stream" }, { "gives_number", "out_peer", "uint32_t" }, { "error", "error", "muster_error" } } },
+  { "muster_am_call", "muster_status", { { "handle", "am", "muster_am" }, { "number", "peer", "uint32_t" }, { "number", "handler", "uint32_t" }, { "as_it_is", "data", "void" }, { "number", "bytes", "size_t" }, { "as_it_is", "out_reply", "void" }, { "number", "capacity", "size_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_bytes", "size_t" }, { "error", "error", "muster_error" } } },
+  { "muster_am_begin", "muster_status", { { "handle", "am", "muster_am" }, { "number", "peer", "uint32_t" }, { "number", "handler", "uint32_t" }, { "as_it_is", "data", "void" }, { "number", "bytes", "size_t" }, { "as_it_is", "out_reply", "void" }, { "number", "capacity", "size_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_am_flush", "muster_status", { { "handle", "am", "muster_am" }, { "number", "peer", "uint32_t" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_am_get_peer", "muster_status", { { "handle", "am", "muster_am" }, { "number", "peer", "uint32_t" }, { "gives_struct", "out_peer", "muster_am_peer" }, { "error", "error", "muster_error" } } },
+  { "muster_am_disconnect", "muster_status", { { "handle", "am", "muster_am" }, { "number", "peer", "uint32_t" }, { "as_it_is", "text", "char" } } },
+  { "muster_am_request_get", "muster_status", { { "handle", "request", "muster_am_request" }, { "gives_struct", "out_info", "muster_am_request_info" } } },
+  { "muster_am_request_reply", "muster_status", { { "handle", "request", "muster_am_request" }, { "number", "status", "muster_status" }, { "as_it_is", "data", "void" }, { "number", "bytes", "size_t" } } },
+  { "muster_am_request_release", "void", { { "handle", "request", "muster_am_request" } } },
+  { "muster_am_close", "muster_status", { { "handle", "am", "muster_am" } } },
+  { "muster_am_release", "void", { { "handle", "am", "muster_am" } } },
   { "muster_atomic_read64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint64_t" } } },
   { "muster_atomic_write64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "number", "value", "uint64_t" }, { "number", "order", "int32_t" } } },
   { "muster_atomic_exchange64", "muster_status", { { "as_it_is", "cell", "uint64_t" }, { "number", "value", "uint64_t" }, { "number", "order", "int32_t" }, { "gives_number", "out_value", "uint64_t" } } },
@@ -661,6 +707,7 @@ surface.functions = {
   { "muster_forwarder_release", "void", { { "handle", "forwarder", "muster_forwarder" } } },
   { "muster_group_open", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_group_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_group", "muster_group" }, { "error", "error", "muster_error" } } },
   { "muster_group_split", "muster_status", { { "handle", "group", "muster_group" }, { "number", "color", "int64_t" }, { "number", "key", "int64_t" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_group", "muster_group" }, { "error", "error", "muster_error" } } },
+  { "muster_group_connect", "muster_status", { { "handle", "group", "muster_group" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_streams", "muster_stream" }, { "number", "capacity", "uint32_t" }, { "error", "error", "muster_error" } } },
   { "muster_group_rank", "uint32_t", { { "handle", "group", "muster_group" } } },
   { "muster_group_size", "uint32_t", { { "handle", "group", "muster_group" } } },
   { "muster_group_add_reduction", "muster_status", { { "handle", "group", "muster_group" }, { "number", "element_bytes", "uint32_t" }, { "as_it_is", "combine", "muster_reduce_fn" }, { "as_it_is", "user", "void" }, { "gives_number", "out_reduction", "uint32_t" } } },
@@ -701,11 +748,15 @@ surface.functions = {
   { "muster_memory_address", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "pointer", "muster_gptr" }, { "number", "bytes", "uint64_t" }, { "as_it_is", "out_address", "void" } } },
   { "muster_memory_get_view", "muster_status", { { "handle", "memory", "muster_memory" }, { "gives_struct", "out_view", "muster_memory_view" } } },
   { "muster_memory_symmetric", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "bytes", "uint64_t" }, { "number", "alignment", "uint64_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_offset", "uint64_t" }, { "error", "error", "muster_error" } } },
-  { "muster_memory_allocate", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "bytes", "uint64_t" }, { "gives_number", "out", "muster_gptr" } } },
-  { "muster_memory_free", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "block", "muster_gptr" } } },
-  { "muster_memory_run", "muster_status", { { "handle", "memory", "muster_memory" }, { "struct", "operation", "muster_memory_operation" }, { "gives_struct", "out", "muster_memory_result" } } },
+  { "muster_memory_allocate", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "bytes", "uint64_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out", "muster_gptr" } } },
+  { "muster_memory_free", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "block", "muster_gptr" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_memory_run", "muster_status", { { "handle", "memory", "muster_memory" }, { "struct", "operation", "muster_memory_operation" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out", "muster_memory_result" } } },
+  { "muster_memory_begin", "muster_status", { { "handle", "memory", "muster_memory" }, { "struct", "operation", "muster_memory_operation" }, { "gives_struct", "out", "muster_memory_result" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
+  { "muster_memory_flush", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "timeout_ns", "int64_t" } } },
+  { "muster_memory_get_locale", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "gives_struct", "out_info", "muster_memory_locale_info" }, { "error", "error", "muster_error" } } },
   { "muster_memory_epoch", "muster_status", { { "handle", "memory", "muster_memory" }, { "new", "out_epoch", "muster_epoch" } } },
-  { "muster_memory_get_stats", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "gives_struct", "out_stats", "muster_memory_stats" } } },
+  { "muster_memory_reclaim", "muster_status", { { "handle", "memory", "muster_memory" }, { "as_it_is", "token", "muster_epoch_token" }, { "number", "max_objects", "uint32_t" }, { "number", "max_ns", "uint64_t" }, { "gives_number", "out_freed", "uint32_t" } } },
+  { "muster_memory_get_stats", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_stats", "muster_memory_stats" } } },
   { "muster_message_create", "muster_status", { { "new", "out_message", "muster_message" } } },
   { "muster_message_copy", "muster_status", { { "handle", "message", "muster_message" }, { "new", "out_message", "muster_message" } } },
   { "muster_message_get_header", "muster_status", { { "handle", "message", "muster_message" }, { "gives_struct", "out_header", "muster_message_header" } } },
@@ -877,13 +928,16 @@ surface.functions = {
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }
 
-surface.opaque = { "muster_agent", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_memory", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+surface.opaque = { "muster_agent", "muster_am", "muster_am_request", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_memory", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
   { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
   { "muster_agent_config", 168, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "worker_count", 32, "uint32_t" }, { "max_restarts", 36, "uint32_t" }, { "grace_ns", 40, "int64_t" }, { "run_id", 48, "char" }, { "role", 56, "char" }, { "log_dir", 64, "char" }, { "log_outputs", 72, "uint32_t" }, { "console_outputs", 76, "uint32_t" }, { "out_fd_plus_one", 80, "int32_t" }, { "err_fd_plus_one", 84, "int32_t" }, { "local_address", 88, "char" }, { "rendezvous", 96, "muster_rendezvous_config" }, { "master_address", 104, "char" }, { "master_port", 112, "uint32_t" }, { "reserved0", 116, "uint32_t" }, { "join_timeout_ns", 120, "int64_t" }, { "exit_timeout_ns", 128, "int64_t" }, { "outputs", 136, "muster_agent_outputs" }, { "output_count", 144, "uint64_t" }, { "reserved", 152, "uint64_t" } } },
   { "muster_agent_state", 328, { { "phase", 0, "uint32_t" }, { "worker_count", 4, "uint32_t" }, { "running", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "group_rank", 16, "uint32_t" }, { "group_world_size", 20, "uint32_t" }, { "first_rank", 24, "uint32_t" }, { "world_size", 28, "uint32_t" }, { "round", 32, "uint64_t" }, { "master_address", 40, "char" }, { "master_port", 296, "uint32_t" }, { "reserved", 300, "uint32_t" } } },
   { "muster_agent_worker", 832, { { "local_rank", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "state", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "pid", 16, "int32_t" }, { "exit", 20, "muster_process_exit" }, { "reserved0", 28, "uint32_t" }, { "started_unix_ns", 32, "int64_t" }, { "ended_unix_ns", 40, "int64_t" }, { "failed_unix_ns", 48, "int64_t" }, { "round", 56, "uint64_t" }, { "message", 64, "char" }, { "directory", 576, "char" } } },
+  { "muster_am_config", 32, { { "struct_size", 0, "uint32_t" }, { "max_bytes", 4, "uint32_t" }, { "max_requests", 8, "uint32_t" }, { "reserved", 12, "uint32_t" }, { "queue", 16, "muster_queue" }, { "tag", 24, "uint64_t" } } },
+  { "muster_am_peer", 40, { { "status", 0, "muster_status" }, { "requests", 4, "uint32_t" }, { "sent", 8, "uint64_t" }, { "executed", 16, "uint64_t" }, { "unsent_bytes", 24, "uint64_t" }, { "max_bytes", 32, "uint32_t" }, { "max_requests", 36, "uint32_t" } } },
+  { "muster_am_request_info", 24, { { "data", 0, "void" }, { "bytes", 8, "size_t" }, { "peer", 16, "uint32_t" }, { "handler", 20, "uint32_t" } } },
   { "muster_atomic_condition", 32, { { "cell", 0, "void" }, { "value", 8, "uint64_t" }, { "size_bytes", 16, "uint32_t" }, { "comparison", 20, "int32_t" }, { "is_true", 24, "uint32_t" }, { "reserved", 28, "uint32_t" } } },
   { "muster_aba", 16, { { "value", 0, "uint64_t" }, { "count", 8, "uint64_t" } } },
   { "muster_error", 256, { { "status", 0, "muster_status" }, { "os_errno", 4, "int32_t" }, { "provider_code", 8, "int64_t" }, { "rank", 16, "uint32_t" }, { "message_bytes", 20, "uint32_t" }, { "message", 24, "char" } } },
@@ -907,11 +961,12 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_group_status", 32, { { "state", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "sequence", 8, "uint64_t" }, { "shares_memory", 16, "uint32_t" }, { "reserved", 20, "uint32_t" } } },
   { "muster_manager_request", 64, { { "struct_size", 0, "uint32_t" }, { "operation", 4, "uint32_t" }, { "member", 8, "uint32_t" }, { "count", 12, "uint32_t" }, { "from", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "data", 24, "uint64_t" }, { "launch", 32, "muster_launch" }, { "address", 40, "char" }, { "cluster", 48, "muster_cluster" }, { "cluster_tag", 56, "uint64_t" } } },
   { "muster_manager_ops", 64, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "launch", 8, "" }, { "connect", 16, "" }, { "connect_worker", 24, "" }, { "manage", 32, "" }, { "kill", 40, "" }, { "cancel", 48, "" }, { "destroy", 56, "" } } },
-  { "muster_memory_config", 32, { { "struct_size", 0, "uint32_t" }, { "locale_bits", 4, "uint32_t" }, { "segment_bytes", 8, "uint64_t" }, { "symmetric_bytes", 16, "uint64_t" }, { "max_tokens", 24, "uint32_t" }, { "max_pending", 28, "uint32_t" } } },
+  { "muster_memory_config", 40, { { "struct_size", 0, "uint32_t" }, { "locale_bits", 4, "uint32_t" }, { "segment_bytes", 8, "uint64_t" }, { "symmetric_bytes", 16, "uint64_t" }, { "max_tokens", 24, "uint32_t" }, { "max_pending", 28, "uint32_t" }, { "flags", 32, "uint32_t" }, { "reserved", 36, "uint32_t" } } },
   { "muster_memory_view", 24, { { "bases", 0, "uint64_t" }, { "segment_bytes", 8, "uint64_t" }, { "locales", 16, "uint32_t" }, { "offset_bits", 20, "uint32_t" } } },
   { "muster_memory_operation", 80, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "target", 8, "muster_gptr" }, { "local", 16, "void" }, { "bytes", 24, "uint64_t" }, { "cell", 32, "uint32_t" }, { "order", 36, "int32_t" }, { "operation", 40, "int32_t" }, { "notify", 44, "uint32_t" }, { "value", 48, "uint64_t" }, { "expected", 56, "uint64_t" }, { "expected_count", 64, "uint64_t" }, { "signal", 72, "muster_gptr" } } },
   { "muster_memory_result", 16, { { "value", 0, "uint64_t" }, { "count", 8, "uint64_t" } } },
   { "muster_memory_stats", 64, { { "heap_bytes", 0, "uint64_t" }, { "fresh_bytes", 8, "uint64_t" }, { "used_bytes", 16, "uint64_t" }, { "used_blocks", 24, "uint64_t" }, { "allocated", 32, "uint64_t" }, { "refused", 40, "uint64_t" }, { "symmetric_bytes", 48, "uint64_t" }, { "reserved", 56, "uint64_t" } } },
+  { "muster_memory_locale_info", 16, { { "status", 0, "muster_status" }, { "is_mapped", 4, "uint32_t" }, { "node", 8, "uint32_t" }, { "requests", 12, "uint32_t" } } },
   { "muster_message_header", 72, { { "struct_size", 0, "uint32_t" }, { "type", 4, "uint32_t" }, { "source", 8, "uint64_t" }, { "destination", 16, "uint64_t" }, { "target", 24, "uint64_t" }, { "target_version", 32, "int64_t" }, { "trace_id", 40, "uint64_t" }, { "span_id", 56, "uint64_t" }, { "trace_flags", 64, "uint32_t" }, { "hops", 68, "uint32_t" } } },
   { "muster_buffer", 16, { { "data", 0, "void" }, { "bytes", 8, "uint64_t" } } },
   { "muster_value", 32, { { "integer", 0, "int64_t" }, { "real", 8, "double" }, { "data", 16, "void" }, { "bytes", 24, "uint64_t" } } },

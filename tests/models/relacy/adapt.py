@@ -62,10 +62,10 @@ EPOCH_REPLACED = [
 ]
 # Of the files of functions: those that the model runs. The others are about processes that die, and about memory.
 EPOCH_FUNCTIONS = {
-    "src/epoch/garbage.cpp": ("take_bag", "pop", "push", "defer", "seal", "refresh_ripe", "is_protected", "free_first",
+    "src/epoch/garbage.cpp": ("take_bag", "pop", "push", "defer", "stamp_now", "seal", "refresh_ripe", "is_protected", "free_first",
                               "free_ripe", "free_orphans", "poll"),
     "src/epoch/tokens.cpp": ("claim", "become", "register_token", "abandon", "unregister_token", "protect"),
-    "src/epoch/epoch.cpp": ("advance",),
+    "src/epoch/epoch.cpp": ("advance", "scan"),
 }
 DEFINITION = re.compile(r"^\S[^\n]*\bEpoch::(\w+)\([^;{]*?\{.*?^\}\n", re.M | re.S)
 # A link of the chain passes from the producer to the consumer and back: its fields must never be used by both at once.

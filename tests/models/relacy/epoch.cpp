@@ -70,6 +70,10 @@ inline std::ostream &operator<<(std::ostream &out, const DeferredObject &object)
 
 constexpr uint64_t capacity = 8, tokens = 4;
 
+struct EpochLeader {
+    void advance_soon() noexcept {}
+};
+
 // As in epoch.hpp, with the memory of a scenario.
 class Epoch {
   public:
@@ -86,6 +90,7 @@ class Epoch {
     Status unregister_token(EpochSlot &slot) noexcept;
     uint64_t now() const noexcept { return header.epoch.load(rl::mo_acquire); }
     Status advance(muster_epoch_attempt &out) noexcept;
+    bool scan(uint64_t epoch, muster_epoch_attempt &out) noexcept;
     void protect(EpochSlot &slot, uint32_t hazard, uint64_t object) noexcept;
     Status defer(EpochSlot &slot, const DeferredObject &what) noexcept;
     void seal(EpochSlot &slot) noexcept;
@@ -105,6 +110,7 @@ class Epoch {
         const uint64_t bag = index_of(slot) * epoch_bags(capacity_) + bag_of(slot, position);
         return objects_[bag * bag_objects + position % bag_objects];
     }
+    uint64_t stamp_now() noexcept;
     void take_bag(EpochSlot &slot, uint64_t tail) noexcept;
     DeferredObject pop(EpochSlot &slot) noexcept;
     bool claim(EpochSlot &slot, uint64_t seen) noexcept;
@@ -117,6 +123,8 @@ class Epoch {
     bool free_ripe(EpochSlot &slot, Poll &poll) noexcept;
     bool free_orphans(Poll &poll) noexcept;
 
+    // distributed_epoch.pml has managers that are led.
+    bool is_led() const noexcept { return false; }
     // No thread dies here, and references are not counted.
     bool can_die() const noexcept { return false; }
     bool take_from_dead(EpochSlot &) noexcept { return false; }
@@ -126,6 +134,7 @@ class Epoch {
     void release() noexcept {}
 
     Queue *const queue_ = nullptr;
+    model::atomic<EpochLeader *> leader_{nullptr};
     const int32_t process_ = 1;
     const uint64_t process_start_ = 1;
     const void *const home_ = nullptr;

@@ -150,6 +150,8 @@ extern "C" {
     pub fn muster_group_open(context: *mut muster_context, config: *const muster_group_config, timeout_ns: i64, out_group: *mut *mut muster_group, error: *mut muster_error) -> muster_status;
     /// Divides a group: members that give the same color are a new group, in the order of their keys, and of their ranks where keys are equal.
     pub fn muster_group_split(group: *mut muster_group, color: i64, key: i64, timeout_ns: i64, out_group: *mut *mut muster_group, error: *mut muster_error) -> muster_status;
+    /// Makes a new stream between each two members, which belongs to the caller and not to the group: for instance for active messages (am.h).
+    pub fn muster_group_connect(group: *mut muster_group, timeout_ns: i64, out_streams: *mut *mut muster_stream, capacity: u32, error: *mut muster_error) -> muster_status;
     /// Returns the rank of this member.
     pub fn muster_group_rank(group: *const muster_group) -> u32;
     /// Returns the number of members.

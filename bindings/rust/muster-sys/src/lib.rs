@@ -20,6 +20,8 @@ macro_rules! at {
 
 mod agent;
 pub use agent::*;
+mod am;
+pub use am::*;
 mod atomic;
 pub use atomic::*;
 mod base;

@@ -16,6 +16,9 @@ pub struct muster_memory {
     _private: [u8; 0],
 }
 
+// muster_memory_flag: Flags of muster_memory_configflags.
+pub const MUSTER_MEMORY_NO_SHARED_MEMORY: u32 = 1;
+
 // muster_memory_kind: What an operation does.
 pub const MUSTER_MEMORY_PUT: u32 = 1;
 pub const MUSTER_MEMORY_GET: u32 = 2;
@@ -40,6 +43,8 @@ pub struct muster_memory_config {
     pub symmetric_bytes: u64,
     pub max_tokens: u32,
     pub max_pending: u32,
+    pub flags: u32,
+    pub reserved: u32,
 }
 
 impl Default for muster_memory_config {
@@ -140,6 +145,23 @@ impl Default for muster_memory_stats {
     }
 }
 
+/// State of a locale.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct muster_memory_locale_info {
+    pub status: muster_status,
+    pub is_mapped: u32,
+    pub node: u32,
+    pub requests: u32,
+}
+
+impl Default for muster_memory_locale_info {
+    fn default() -> Self {
+        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
 extern "C" {
     /// Makes a memory, with all members of a group.
     pub fn muster_memory_open(group: *mut muster_group, config: *const muster_memory_config, timeout_ns: i64, out_memory: *mut *mut muster_memory, error: *mut muster_error) -> muster_status;
@@ -160,15 +182,23 @@ extern "C" {
     /// Allocates the same offset in each segment; the bytes are zero.
     pub fn muster_memory_symmetric(memory: *mut muster_memory, bytes: u64, alignment: u64, timeout_ns: i64, out_offset: *mut u64, error: *mut muster_error) -> muster_status;
     /// Allocates a block in the heap of a locale.
-    pub fn muster_memory_allocate(memory: *mut muster_memory, locale: u32, bytes: u64, out: *mut muster_gptr) -> muster_status;
+    pub fn muster_memory_allocate(memory: *mut muster_memory, locale: u32, bytes: u64, timeout_ns: i64, out: *mut muster_gptr) -> muster_status;
     /// Frees a block.
-    pub fn muster_memory_free(memory: *mut muster_memory, block: muster_gptr) -> muster_status;
+    pub fn muster_memory_free(memory: *mut muster_memory, block: muster_gptr, timeout_ns: i64) -> muster_status;
     /// Performs an operation.
-    pub fn muster_memory_run(memory: *mut muster_memory, operation: *const muster_memory_operation, out: *mut muster_memory_result) -> muster_status;
-    /// Returns the manager of epochs of this memory, whose tokens are in it: objects are global pointers, given to muster_epoch_retire(), handed back by muster_epoch_poll() of any locale, and freed by muster_memory_free().
+    pub fn muster_memory_run(memory: *mut muster_memory, operation: *const muster_memory_operation, timeout_ns: i64, out: *mut muster_memory_result) -> muster_status;
+    /// Begins an operation, which MUSTER_DONE_MEMORY ends: its status is that of muster_memory_run().
+    pub fn muster_memory_begin(memory: *mut muster_memory, operation: *const muster_memory_operation, out: *mut muster_memory_result, queue: *mut muster_queue, tag: u64) -> muster_status;
+    /// Waits until the operations that were begun before are done, but for copies of more than 64 KiB.
+    pub fn muster_memory_flush(memory: *mut muster_memory, locale: u32, timeout_ns: i64) -> muster_status;
+    /// Returns the state of a locale.
+    pub fn muster_memory_get_locale(memory: *mut muster_memory, locale: u32, out_info: *mut muster_memory_locale_info, error: *mut muster_error) -> muster_status;
+    /// Returns the manager of epochs of this memory.
     pub fn muster_memory_epoch(memory: *mut muster_memory, out_epoch: *mut *mut muster_epoch) -> muster_status;
+    /// Frees objects of a token whose time has come: those that were given to muster_epoch_retire(), which are blocks of this memory on any locale.
+    pub fn muster_memory_reclaim(memory: *mut muster_memory, token: *mut muster_epoch_token, max_objects: u32, max_ns: u64, out_freed: *mut u32) -> muster_status;
     /// Returns the counters of the heap of a locale.
-    pub fn muster_memory_get_stats(memory: *const muster_memory, locale: u32, out_stats: *mut muster_memory_stats) -> muster_status;
+    pub fn muster_memory_get_stats(memory: *mut muster_memory, locale: u32, timeout_ns: i64, out_stats: *mut muster_memory_stats) -> muster_status;
 }
 
 #[cfg(test)]
@@ -179,13 +209,15 @@ mod layout {
     // As the C compiler has them: tests/abi compares it with the same numbers.
     #[test]
     fn structs_are_those_of_c() {
-        assert_eq!(size_of::<muster_memory_config>(), 32);
+        assert_eq!(size_of::<muster_memory_config>(), 40);
         at!(muster_memory_config, struct_size, 0);
         at!(muster_memory_config, locale_bits, 4);
         at!(muster_memory_config, segment_bytes, 8);
         at!(muster_memory_config, symmetric_bytes, 16);
         at!(muster_memory_config, max_tokens, 24);
         at!(muster_memory_config, max_pending, 28);
+        at!(muster_memory_config, flags, 32);
+        at!(muster_memory_config, reserved, 36);
         assert_eq!(size_of::<muster_memory_view>(), 24);
         at!(muster_memory_view, bases, 0);
         at!(muster_memory_view, segment_bytes, 8);
@@ -217,5 +249,10 @@ mod layout {
         at!(muster_memory_stats, refused, 40);
         at!(muster_memory_stats, symmetric_bytes, 48);
         at!(muster_memory_stats, reserved, 56);
+        assert_eq!(size_of::<muster_memory_locale_info>(), 16);
+        at!(muster_memory_locale_info, status, 0);
+        at!(muster_memory_locale_info, is_mapped, 4);
+        at!(muster_memory_locale_info, node, 8);
+        at!(muster_memory_locale_info, requests, 12);
     }
 }

@@ -22,6 +22,8 @@ pub const MUSTER_DONE_OPEN: i32 = 11;
 pub const MUSTER_DONE_CALL: i32 = 12;
 pub const MUSTER_DONE_LISTEN: i32 = 13;
 pub const MUSTER_DONE_MESSAGE: i32 = 14;
+pub const MUSTER_DONE_AM: i32 = 15;
+pub const MUSTER_DONE_MEMORY: i32 = 18;
 pub const MUSTER_EVENT_READY: i32 = 16;
 pub const MUSTER_EVENT_LOG: i32 = 17;
 pub const MUSTER_EVENT_AGENT: i32 = 19;
@@ -32,6 +34,7 @@ pub const MUSTER_REQUEST_CANCEL: i32 = 35;
 pub const MUSTER_REQUEST_STORE: i32 = 36;
 pub const MUSTER_REQUEST_RENDEZVOUS: i32 = 37;
 pub const MUSTER_REQUEST_MANAGER: i32 = 38;
+pub const MUSTER_REQUEST_AM: i32 = 39;
 
 // muster_queue_fd_event: Events of a descriptor of the host; bits of muster_completionevents.
 pub const MUSTER_QUEUE_FD_READABLE: u32 = 1;

@@ -109,6 +109,12 @@ push!(functions, :muster_group_split => at_muster_group_split)
 @inline muster_group_split(group, color, key, timeout_ns, out_group, error) =
     ccall(at_muster_group_split[], muster_status, (Ptr{muster_group}, Int64, Int64, Int64, Ptr{Ptr{muster_group}}, Ptr{muster_error}), group, color, key, timeout_ns, out_group, error)
 
+# Makes a new stream between each two members, which belongs to the caller and not to the group: for instance for active messages (am.h).
+const at_muster_group_connect = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_group_connect => at_muster_group_connect)
+@inline muster_group_connect(group, timeout_ns, out_streams, capacity, error) =
+    ccall(at_muster_group_connect[], muster_status, (Ptr{muster_group}, Int64, Ptr{Ptr{muster_stream}}, UInt32, Ptr{muster_error}), group, timeout_ns, out_streams, capacity, error)
+
 # Returns the rank of this member.
 const at_muster_group_rank = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_group_rank => at_muster_group_rank)

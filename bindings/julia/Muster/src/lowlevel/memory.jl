@@ -4,6 +4,9 @@
 # A global pointer: locale << (64 - muster_memory_config::locale_bits) | offset.
 const muster_gptr = UInt64
 
+# muster_memory_flag: Flags of muster_memory_config::flags.
+const MUSTER_MEMORY_NO_SHARED_MEMORY = UInt32(1)
+
 # muster_memory_kind: What an operation does.
 const MUSTER_MEMORY_PUT = Int32(1)
 const MUSTER_MEMORY_GET = Int32(2)
@@ -21,16 +24,18 @@ const MUSTER_MEMORY_ABA = UInt32(2)
 struct muster_memory end
 
 # How to make a memory; the same at all locales.
-struct muster_memory_config # 32 bytes
+struct muster_memory_config # 40 bytes
     struct_size::UInt32
     locale_bits::UInt32
     segment_bytes::UInt64
     symmetric_bytes::UInt64
     max_tokens::UInt32
     max_pending::UInt32
+    flags::UInt32
+    reserved::UInt32
 end
-muster_memory_config(; locale_bits = 0, segment_bytes = 0, symmetric_bytes = 0, max_tokens = 0, max_pending = 0) =
-    muster_memory_config(sizeof(muster_memory_config), locale_bits, segment_bytes, symmetric_bytes, max_tokens, max_pending)
+muster_memory_config(; locale_bits = 0, segment_bytes = 0, symmetric_bytes = 0, max_tokens = 0, max_pending = 0, flags = 0, reserved = 0) =
+    muster_memory_config(sizeof(muster_memory_config), locale_bits, segment_bytes, symmetric_bytes, max_tokens, max_pending, flags, reserved)
 
 # Where the segments are in this process, for `inline/memory.h` and compilers of other languages.
 struct muster_memory_view # 24 bytes
@@ -75,6 +80,14 @@ struct muster_memory_stats # 64 bytes
     refused::UInt64
     symmetric_bytes::UInt64
     reserved::UInt64
+end
+
+# State of a locale.
+struct muster_memory_locale_info # 16 bytes
+    status::muster_status
+    is_mapped::UInt32
+    node::UInt32
+    requests::UInt32
 end
 
 # Makes a memory, with all members of a group.
@@ -134,29 +147,53 @@ push!(functions, :muster_memory_symmetric => at_muster_memory_symmetric)
 # Allocates a block in the heap of a locale.
 const at_muster_memory_allocate = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_allocate => at_muster_memory_allocate)
-@inline muster_memory_allocate(memory, locale, bytes, out) =
-    ccall(at_muster_memory_allocate[], muster_status, (Ptr{muster_memory}, UInt32, UInt64, Ptr{muster_gptr}), memory, locale, bytes, out)
+@inline muster_memory_allocate(memory, locale, bytes, timeout_ns, out) =
+    ccall(at_muster_memory_allocate[], muster_status, (Ptr{muster_memory}, UInt32, UInt64, Int64, Ptr{muster_gptr}), memory, locale, bytes, timeout_ns, out)
 
 # Frees a block.
 const at_muster_memory_free = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_free => at_muster_memory_free)
-@inline muster_memory_free(memory, block) =
-    ccall(at_muster_memory_free[], muster_status, (Ptr{muster_memory}, muster_gptr), memory, block)
+@inline muster_memory_free(memory, block, timeout_ns) =
+    ccall(at_muster_memory_free[], muster_status, (Ptr{muster_memory}, muster_gptr, Int64), memory, block, timeout_ns)
 
 # Performs an operation.
 const at_muster_memory_run = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_run => at_muster_memory_run)
-@inline muster_memory_run(memory, operation, out) =
-    ccall(at_muster_memory_run[], muster_status, (Ptr{muster_memory}, Ptr{muster_memory_operation}, Ptr{muster_memory_result}), memory, operation, out)
+@inline muster_memory_run(memory, operation, timeout_ns, out) =
+    ccall(at_muster_memory_run[], muster_status, (Ptr{muster_memory}, Ptr{muster_memory_operation}, Int64, Ptr{muster_memory_result}), memory, operation, timeout_ns, out)
 
-# Returns the manager of epochs of this memory, whose tokens are in it: objects are global pointers, given to muster_epoch_retire(), handed back by muster_epoch_poll() of any locale, and freed by muster_memory_free().
+# Begins an operation, which ::MUSTER_DONE_MEMORY ends: its status is that of muster_memory_run().
+const at_muster_memory_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_memory_begin => at_muster_memory_begin)
+@inline muster_memory_begin(memory, operation, out, queue, tag) =
+    ccall(at_muster_memory_begin[], muster_status, (Ptr{muster_memory}, Ptr{muster_memory_operation}, Ptr{muster_memory_result}, Ptr{muster_queue}, UInt64), memory, operation, out, queue, tag)
+
+# Waits until the operations that were begun before are done, but for copies of more than 64 KiB.
+const at_muster_memory_flush = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_memory_flush => at_muster_memory_flush)
+@inline muster_memory_flush(memory, locale, timeout_ns) =
+    ccall(at_muster_memory_flush[], muster_status, (Ptr{muster_memory}, UInt32, Int64), memory, locale, timeout_ns)
+
+# Returns the state of a locale.
+const at_muster_memory_get_locale = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_memory_get_locale => at_muster_memory_get_locale)
+@inline muster_memory_get_locale(memory, locale, out_info, error) =
+    ccall(at_muster_memory_get_locale[], muster_status, (Ptr{muster_memory}, UInt32, Ptr{muster_memory_locale_info}, Ptr{muster_error}), memory, locale, out_info, error)
+
+# Returns the manager of epochs of this memory.
 const at_muster_memory_epoch = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_epoch => at_muster_memory_epoch)
 @inline muster_memory_epoch(memory, out_epoch) =
     ccall(at_muster_memory_epoch[], muster_status, (Ptr{muster_memory}, Ptr{Ptr{muster_epoch}}), memory, out_epoch)
 
+# Frees objects of a token whose time has come: those that were given to muster_epoch_retire(), which are blocks of this memory on any locale.
+const at_muster_memory_reclaim = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_memory_reclaim => at_muster_memory_reclaim)
+@inline muster_memory_reclaim(memory, token, max_objects, max_ns, out_freed) =
+    ccall(at_muster_memory_reclaim[], muster_status, (Ptr{muster_memory}, Ptr{muster_epoch_token}, UInt32, UInt64, Ptr{UInt32}), memory, token, max_objects, max_ns, out_freed)
+
 # Returns the counters of the heap of a locale.
 const at_muster_memory_get_stats = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_get_stats => at_muster_memory_get_stats)
-@inline muster_memory_get_stats(memory, locale, out_stats) =
-    ccall(at_muster_memory_get_stats[], muster_status, (Ptr{muster_memory}, UInt32, Ptr{muster_memory_stats}), memory, locale, out_stats)
+@inline muster_memory_get_stats(memory, locale, timeout_ns, out_stats) =
+    ccall(at_muster_memory_get_stats[], muster_status, (Ptr{muster_memory}, UInt32, Int64, Ptr{muster_memory_stats}), memory, locale, timeout_ns, out_stats)
