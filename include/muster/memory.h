@@ -21,6 +21,10 @@
  * muster_memory_address() gives. Operations of one thread on one locale are performed in their order. The order of an
  * operation holds at the cell's host; an operation that has returned is visible to all locales.
  *
+ * A put or get of up to 256 bytes in multiples of 8, with a target that is aligned to 8, moves each word of 8 bytes
+ * whole, so it may meet cells that others change: a get acquires, and a put releases. Others must not overlap with
+ * changes.
+ *
  * Locales trust each other: a process that writes outside of its blocks damages those of others, as threads do. When
  * one dies, the others go on. Its segment stays for those of its host; elsewhere operations on it end with
  * ::MUSTER_E_PEER. The group fails, so symmetric allocation is no longer possible.

@@ -74,6 +74,14 @@ Status run_on_aba(muster_aba *cell, const muster_memory_operation &what, muster_
     return status;
 }
 
+// Small copies move whole words, since others may change these meanwhile.
+bool moves_words(const unsigned char *at, uint64_t bytes) noexcept {
+    return bytes <= 256 && bytes % 8 == 0 && reinterpret_cast<uintptr_t>(at) % 8 == 0;
+}
+std::atomic_ref<uint64_t> word_at(unsigned char *at) noexcept {
+    return std::atomic_ref(*reinterpret_cast<uint64_t *>(at));
+}
+
 // Fields that do not belong to the kind are zero.
 bool is_well_formed(const muster_memory_operation &what) noexcept {
     const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
@@ -147,13 +155,27 @@ Status Memory::run_here(const muster_memory_operation &what, muster_memory_resul
     if (at == nullptr) return MUSTER_E_ARG;
     if (!copies && reinterpret_cast<uintptr_t>(at) % cell_bytes[what.cell] != 0) return MUSTER_E_ARG;
     if (what.kind == MUSTER_MEMORY_GET) {
-        if (what.bytes != 0) std::memcpy(what.local, at, what.bytes);
+        if (moves_words(at, what.bytes))
+            for (uint64_t i = 0; i < what.bytes; i += 8) {
+                // acquire: a pointer that is read is that of a complete object.
+                const uint64_t word = word_at(at + i).load(std::memory_order_acquire);
+                std::memcpy(static_cast<unsigned char *>(what.local) + i, &word, sizeof word);
+            }
+        else if (what.bytes != 0)
+            std::memcpy(what.local, at, what.bytes);
         return MUSTER_OK;
     }
     if (what.kind == MUSTER_MEMORY_PUT) {
         auto *const word = what.signal == 0 ? nullptr : reinterpret_cast<uint64_t *>(address(what.signal, 8));
         if (what.signal != 0 && (word == nullptr || reinterpret_cast<uintptr_t>(word) % 8 != 0)) return MUSTER_E_ARG;
-        if (what.bytes != 0) std::memcpy(at, what.local, what.bytes);
+        if (moves_words(at, what.bytes))
+            for (uint64_t i = 0; i < what.bytes; i += 8) {
+                uint64_t one;
+                std::memcpy(&one, static_cast<const unsigned char *>(what.local) + i, sizeof one);
+                word_at(at + i).store(one, std::memory_order_release);
+            }
+        else if (what.bytes != 0)
+            std::memcpy(at, what.local, what.bytes);
         if (word == nullptr) return MUSTER_OK;
         // A release: a locale that reads the new value acquires the bytes.
         const Status status =

@@ -5,67 +5,12 @@
 #include "examples/c/lockfree.h"
 
 #include "epoch_run.h"
+#include "linearizable.h"
 
 #include <pthread.h>
 #include <time.h>
 
 enum { threads = 3, per_thread = 5, all_operations = threads * per_thread, keys = 3 };
-enum kind { put, take, insert, erase, find };
-
-typedef struct operation {
-    enum kind kind;
-    uint64_t value;  // put in, or the key
-    uint64_t result; // taken, or 0: empty; for keys 1: done
-    uint64_t begin, end;
-} operation;
-
-// The sequential one: a stack, a queue or a set.
-typedef enum structure { a_stack, a_queue, a_table } structure;
-typedef struct model {
-    uint64_t values[all_operations];
-    int count;
-} model;
-
-// Applies an operation; 0 if the model gives another result.
-static int apply(structure what, model *m, const operation *o) {
-    int at = -1;
-    switch (o->kind) {
-    case put:
-        m->values[m->count++] = o->value;
-        return 1;
-    case take:
-        if (m->count == 0) return o->result == 0;
-        at = what == a_stack ? m->count - 1 : 0;
-        if (m->values[at] != o->result) return 0;
-        break;
-    default:
-        for (int i = 0; i < m->count; i++)
-            if (m->values[i] == o->value) at = i;
-        if (o->kind == find) return o->result == (at >= 0);
-        if (o->kind == insert) {
-            if (at < 0) m->values[m->count++] = o->value;
-            return o->result == (at < 0);
-        }
-        if (o->result != (at >= 0)) return 0;
-        if (at < 0) return 1;
-    }
-    memmove(&m->values[at], &m->values[at + 1], (size_t)(m->count - at - 1) * sizeof *m->values);
-    m->count--;
-    return 1;
-}
-static int linearizable(structure what, const operation *history, int count, uint32_t done, const model *m) {
-    if (done == (1U << count) - 1) return 1;
-    uint64_t first_end = UINT64_MAX;
-    for (int i = 0; i < count; i++)
-        if (!(done >> i & 1) && history[i].end < first_end) first_end = history[i].end;
-    for (int i = 0; i < count; i++) {
-        if (done >> i & 1 || history[i].begin > first_end) continue; // another one ended before it began
-        model next = *m;
-        if (apply(what, &next, &history[i]) && linearizable(what, history, count, done | 1U << i, &next)) return 1;
-    }
-    return 0;
-}
-
 static void test_the_checker_refuses_wrong_histories(void **state) {
     (void)state;
     const model empty = {.count = 0};
@@ -143,14 +88,7 @@ static void *take_part(void *argument) {
         for (int i = 0; i < per_thread; i++) perform(r, token, &r->history[own->number * per_thread + i]);
         muster_epoch_poll(token, 0, 0, NULL, 0, NULL, NULL);
         if (pthread_barrier_wait(&r->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
-            const model empty = {.count = 0};
-            if (!linearizable(r->what, r->history, all_operations, 0, &empty)) {
-                for (int i = 0; i < all_operations; i++)
-                    fprintf(stderr, "thread %d: kind %d, value %d, result %d, from %d to %d\n", i / per_thread,
-                            r->history[i].kind, (int)r->history[i].value, (int)r->history[i].result,
-                            (int)r->history[i].begin, (int)r->history[i].end);
-                abort();
-            }
+            check_history(r->what, r->history, all_operations);
             uint64_t value; // the next round begins with an empty one
             while (r->what == a_stack && lockfree_pop(&r->stack, token, &value)) {
             }

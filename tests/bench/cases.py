@@ -237,6 +237,30 @@ def atomic():
                    cell(over, ["--what", "contended"]), [(bare_name, cell(bare, ["--what", "contended"]))])
 
 
+def pgas():
+    """Active messages, and memory that is not mapped: what the library of the owner does, its host idle or computing.
+    A time is half of a round trip, as that of the stream."""
+    def am(what, over, mode):
+        return command("am", what, 8, TWO, over=over, mode=mode)
+
+    for over in ("shm", "tcp", "unix"):
+        stream = [("stream", command("link", "latency", 8, over=over))]
+        for mode in ("idle", "computing"):
+            yield latency("pgas", f"call over {over}, 8 B, the owner {mode}", am("latency", over, mode), stream)
+        yield message_rate("pgas", f"begun requests over {over}, 8 B", am("oneway", over, "idle"), [])
+    for over in ("shm", "tcp"):
+        def elsewhere(what, size=8, over=over):
+            return ["memory", "--over", "muster", "--what", what, "--size", str(size), "--mode", over]
+
+        stream = [("stream", command("link", "latency", 8, over=over))]
+        for what, name in (("fetch", "fetch-add"), ("exchange", "compare-and-exchange"), ("put", "put 8 B")):
+            yield latency("pgas", f"{name} elsewhere over {over}", elsewhere(what), stream)
+        for what in ("put", "get"):
+            for size in (65536, MB80):
+                yield throughput("pgas", f"{what} {SIZES[size]} elsewhere over {over}", elsewhere(what, size),
+                                 [("stream", command("link", "oneway", size, over=over))])
+
+
 def memory():
     """Rank 0 uses the segment of rank 1, another process of the host."""
     def over(which, what, size=64):
@@ -458,6 +482,7 @@ GROUPS = {
     "epoch": epoch,
     "atomic": atomic,
     "memory": memory,
+    "pgas": pgas,
     "star": star,
     "mpi": mpi,
     "store": store,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Global memory: rank 0 uses the segment of rank 1, another process of this host. Nanoseconds per operation, or GB/s.
  *   --over muster|address|bare|malloc --what fetch|exchange|put|get|allocate --size BYTES --scale PERCENT
+ *   --mode tcp|shm: the segment is not mapped, as if it were on another host: active messages over this transport. The
+ *   time of an operation is then printed as a half round trip, too (us).
  * address: the same on the address of the place, found each time by inline/memory.h, by the atomics of C, or memcpy.
  * bare: the same on memory that was mapped before. malloc: malloc and free of the C
  * library, of two processes that have nothing in common. */
@@ -16,9 +18,15 @@ static void check(const char *where, muster_status status, const muster_error *e
     if (status != MUSTER_OK) die(where, error->message_bytes ? error->message : muster_status_name(status));
 }
 
+/* The segments are not mapped, and the group meets over this transport. */
+static const char *elsewhere;
+
 static muster_memory *open_rank(uint32_t rank, const char *store_url, uint64_t segment_bytes,
                                 muster_group **out_group) {
-    static const char secret[] = "both ranks of the benchmark know this", listen[] = "tcp://127.0.0.1:0";
+    static const char secret[] = "both ranks of the benchmark know this";
+    char listen[64] = "tcp://127.0.0.1:0";
+    if (elsewhere && !strcmp(elsewhere, "tcp")) snprintf(listen, sizeof listen, "tcp://127.0.0.1:0?upgrade=no");
+    if (elsewhere && !strcmp(elsewhere, "shm")) snprintf(listen, sizeof listen, "shm://memory-%d", (int)getpid());
     const muster_context_config config = {
         .struct_size = sizeof config, .secret = secret, .secret_bytes = sizeof secret - 1};
     muster_context *context = NULL;
@@ -32,9 +40,11 @@ static muster_memory *open_rank(uint32_t rank, const char *store_url, uint64_t s
                                          .size = 2,
                                          .store = store,
                                          .listen = listen,
-                                         .listen_bytes = sizeof listen - 1};
+                                         .listen_bytes = strlen(listen)};
     check("group", muster_group_open(context, &members, 60000000000, out_group, &error), &error);
-    const muster_memory_config sizes = {.struct_size = sizeof sizes, .segment_bytes = segment_bytes};
+    const muster_memory_config sizes = {.struct_size = sizeof sizes,
+                                        .segment_bytes = segment_bytes,
+                                        .flags = elsewhere ? MUSTER_MEMORY_NO_SHARED_MEMORY : 0};
     check("memory", muster_memory_open(*out_group, &sizes, 60000000000, &memory, &error), &error);
     return memory;
 }
@@ -44,12 +54,12 @@ static void measure(muster_memory *memory, const struct options *o, const char *
     void *address = NULL;
     muster_error error = {0};
     check("allocate", muster_memory_allocate(memory, 1, o->size < 64 ? 64 : o->size, -1, &block), &error);
-    check("address", muster_memory_address(memory, block, o->size, &address), &error);
+    if (!elsewhere) check("address", muster_memory_address(memory, block, o->size, &address), &error);
     unsigned char *const local = buffer(o->size < 64 ? 64 : o->size);
     const int is_muster = !strcmp(o->over, "muster"), is_malloc = !strcmp(o->over, "malloc");
     const int puts = !strcmp(what, "put"), gets = !strcmp(what, "get"), fetches = !strcmp(what, "fetch");
     const int allocates = !strcmp(what, "allocate");
-    const long count = puts || gets ? o->count : o->count * 20;
+    const long count = puts || gets || elsewhere ? o->count : o->count * 20;
     muster_memory_operation operation = {.struct_size = sizeof operation, .target = block, .value = 1};
     operation.kind = puts      ? MUSTER_MEMORY_PUT
                      : gets    ? MUSTER_MEMORY_GET
@@ -62,7 +72,8 @@ static void measure(muster_memory *memory, const struct options *o, const char *
     check("view", muster_memory_get_view(memory, &view), &error);
     const int finds = !strcmp(o->over, "address");
     if (puts || gets) { /* both have their pages */
-        memset(address, 1, o->size);
+        if (!elsewhere) memset(address, 1, o->size);
+        if (elsewhere) check("put", muster_memory_run(memory, &operation, -1, NULL), &error);
         memset(local, 1, o->size);
     }
     const double begun = now_us();
@@ -97,6 +108,7 @@ static void measure(muster_memory *memory, const struct options *o, const char *
         }
     }
     const double us = now_us() - begun;
+    if (elsewhere) printf("us\t%.6g\n", us / (double)count / 2);
     printf("ns\t%.6g\ngbps\t%.6g\n", us * 1e3 / (double)count, (double)o->size * (double)count / us * 1e-3);
 }
 
@@ -105,6 +117,7 @@ int main(int argc, char **argv) {
     for (int i = 1; i + 1 < argc; i += 2)
         if (!strcmp(argv[i], "--what")) what = argv[i + 1];
     struct options o = read_options(argc, argv);
+    if (!strcmp(o.mode, "tcp") || !strcmp(o.mode, "shm")) elsewhere = o.mode;
     int urls[2], ends[2];
     if (pipe(urls) != 0 || pipe(ends) != 0) die_errno("pipe");
     const pid_t child = fork();

@@ -6,4 +6,4 @@
 # timeout: 600
 # alone: yes
 set -eu
-exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes --build "$MUSTER_BUILD" limits stream shm tcp unix message collective epoch atomic memory star mpi store rendezvous cluster
+exec "$MUSTER_ROOT/tests/bench/run" --smoke --yes --build "$MUSTER_BUILD" limits stream shm tcp unix message collective epoch atomic memory pgas star mpi store rendezvous cluster
