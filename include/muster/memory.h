@@ -430,7 +430,6 @@ MUSTER_API muster_status muster_memory_reclaim(muster_memory *memory, muster_epo
  * @retval MUSTER_E_CLOSED  The context is closed.
  * @retval MUSTER_E_NOMEM   Memory ran out.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library, and the locale is elsewhere.
- * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
  * @threads{any} @blocks{up to timeout_ns, if the locale is elsewhere} @since 0.1 */
 MUSTER_API muster_status muster_memory_get_stats(muster_memory *memory, uint32_t locale, int64_t timeout_ns,
                                                  muster_memory_stats *out_stats);

@@ -82,7 +82,7 @@ class Handle {
         note_handle(reinterpret_cast<void **>(&object_));
         return &object_;
     }
-    void leave() { object_ = nullptr; } // it belongs to something else now
+    void leave() { object_ = nullptr; }      // it belongs to something else now
     operator T *() const { return object_; } // NOLINT: as the C API takes it
 
   private:
