@@ -22,15 +22,22 @@ constexpr size_t request_bytes = 24, reply_bytes = 8;
 } // namespace
 
 void EpochRounds::advance_soon() noexcept {
+    // A round may outlive its lease. acq_rel: what a round has written is seen by the next one.
+    if (is_busy_.exchange(true, std::memory_order_acq_rel)) return;
+    if (!begin_round()) is_busy_.store(false, std::memory_order_release);
+}
+
+bool EpochRounds::begin_round() noexcept {
     const int64_t now = now_ns();
     int64_t lease = node_.lease_until_ns.load(std::memory_order_relaxed);
     // relaxed: a lease saves work, and nothing else relies on it.
     if (now < lease || !node_.lease_until_ns.compare_exchange_strong(lease, now + lease_ns, std::memory_order_relaxed))
-        return;
-    if (!memory_.try_retain()) return;
-    if (CallThreads::get().add(*this)) return;
+        return false;
+    if (!memory_.try_retain()) return false;
+    if (CallThreads::get().add(*this)) return true;
     node_.lease_until_ns.store(0, std::memory_order_relaxed);
     memory_.release();
+    return false;
 }
 
 // On a thread of the library.
@@ -42,6 +49,7 @@ void EpochRounds::run() noexcept {
     } catch (const std::bad_alloc &) { // a later round
     }
     node_.lease_until_ns.store(0, std::memory_order_relaxed);
+    is_busy_.store(false, std::memory_order_release);
 }
 
 // True: the epoch has advanced, here or elsewhere.
@@ -121,7 +129,7 @@ bool EpochRounds::ask_all(uint32_t what, uint64_t first, uint64_t second, uint64
     return good;
 }
 
-// Once for each locale: a later round asks no one, since excluding it again changes nothing for those that remember.
+// Once for each locale: those that have disconnected it remember that.
 void EpochRounds::exclude_ended(uint32_t node) {
     RemoteLocales &remote = memory_.remote();
     excluded_.resize(memory_.shape.locales);

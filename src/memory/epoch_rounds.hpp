@@ -41,6 +41,7 @@ class EpochRounds final : public CallTask, public EpochLeader {
         ActiveMessages::Started started;
         unsigned char reply[8] = {};
     };
+    bool begin_round() noexcept;
     void run() noexcept override;
     bool round();
     bool ask_all(uint32_t what, uint64_t first, uint64_t second, uint64_t &out_epoch);
@@ -49,7 +50,8 @@ class EpochRounds final : public CallTask, public EpochLeader {
     Memory &memory_; // kept while a round is under way
     NodeHead &node_;
     const Ref<Epoch> epoch_;
-    std::vector<bool> excluded_; // locales; of the round
+    std::atomic<bool> is_busy_{false}; // a round of this process waits for a thread, or is under way
+    std::vector<bool> excluded_;       // locales
 };
 
 } // namespace muster
