@@ -132,7 +132,8 @@ MUSTER_API muster_status muster_am_serve(muster_am *am, uint32_t handler, muster
  * @param[in]  stream    A stream of the same context, from or to which nothing was moved, at whose other end is an
  *                       endpoint. The endpoint owns the caller's reference from now on.
  * @param[out] out_peer  Number of the peer: 0 for the first one, and one more for each. Numbers are not used again.
- * @param[out] error     Detail on failure, or NULL; the stream still belongs to the caller then.
+ * @param[out] error     Detail on failure, or NULL; the stream still belongs to the caller then, aborted if it could
+ * not be used.
  * @retval MUSTER_OK        Added.
  * @retval MUSTER_E_ARG     No endpoint, no stream of the same context, or no destination.
  * @retval MUSTER_E_CLOSED  The endpoint or the stream is closed.

@@ -354,8 +354,7 @@ MUSTER_API muster_status muster_memory_begin(muster_memory *memory, const muster
  * @param[in] locale      Locale; UINT32_MAX: all of them.
  * @param[in] timeout_ns  Maximum wait; 0 only looks, -1: no limit.
  * @retval MUSTER_OK       They are done, and those without a queue have succeeded.
- * @retval MUSTER_AGAIN    Not all are; the timeout was 0. Or a COMPARE_EXCHANGE without a queue has found another
- * value.
+ * @retval MUSTER_AGAIN    Not all are; the timeout was 0.
  * @retval MUSTER_TIMEOUT  Not all are in time.
  * @retval MUSTER_E_ARG    No memory, or no such locale.
  * @retval MUSTER_E_CLOSED  The context is closed.

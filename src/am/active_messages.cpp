@@ -147,8 +147,7 @@ Result<uint32_t> ActiveMessages::add_peer(Stream &stream) {
     }
     const uint32_t events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_ENDED;
     if (const Status status = stream.watch(events, events_.get(), number); status < 0) {
-        const std::lock_guard hold(lock_);
-        if (peers_.size() == number + size_t{1}) peers_.pop_back(); // otherwise it stays, without a handle
+        made->end(Error::from_status(status), muster_status_text(status)); // its number is not used again
         return Error::make(status, "the stream cannot be used: %s", muster_status_text(status));
     }
     made->take_handle();

@@ -42,17 +42,17 @@ void AmPeer::write(const AmHead &head, const void *data, size_t bytes) {
     const bool whole = bytes <= whole_bytes;
     if (whole && bytes != 0) memcpy(start + AmHead::bytes, payload, bytes);
     const size_t first = AmHead::bytes + (whole ? bytes : 0);
-    if (stream_.write_quickly(start, first))
+    if (stream_->write_quickly(start, first))
         moved = first;
     else
-        stream_.write(start, first, once, moved);
+        stream_->write(start, first, once, moved);
     size_t moved_of_rest = 0;
-    if (moved == first && !whole) stream_.write(payload, bytes, once, moved_of_rest);
+    if (moved == first && !whole) stream_->write(payload, bytes, once, moved_of_rest);
     if (moved + moved_of_rest == AmHead::bytes + bytes) return;
     try {
         out_.reserve(AmHead::bytes + bytes - moved - moved_of_rest);
     } catch (const std::bad_alloc &) { // a part was written: nothing else can follow
-        stream_.abort(static_cast<uint32_t>(MUSTER_E_NOMEM), "out of memory");
+        stream_->abort(static_cast<uint32_t>(MUSTER_E_NOMEM), "out of memory");
         throw;
     }
     out_.append(start + moved, first - moved);
@@ -124,7 +124,7 @@ void AmPeer::flush() noexcept {
     if (waiting_bytes() == 0) return;
     Deadline once(0);
     size_t moved = 0;
-    stream_.write(out_.data() + out_at_, waiting_bytes(), once, moved);
+    stream_->write(out_.data() + out_at_, waiting_bytes(), once, moved);
     out_at_ += moved;
     if (waiting_bytes() != 0) {
         if (out_at_ > out_.size() / 2) {
@@ -171,7 +171,7 @@ bool AmPeer::end(const Error &why, std::string_view text_for_peer) noexcept {
         out_.clear();
         out_at_ = 0;
     }
-    stream_.abort(static_cast<uint64_t>(static_cast<uint32_t>(why.status)), text_for_peer);
+    stream_->abort(static_cast<uint64_t>(static_cast<uint32_t>(why.status)), text_for_peer);
     for (const Slot &slot : left) {
         if (!slot.call) continue;
         if (slot.call->is_unattended) keep_failure(why.status);

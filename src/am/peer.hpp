@@ -17,11 +17,11 @@ class AmPeer final : public Object {
     struct Limits {
         uint32_t max_bytes, max_requests;
     };
-    AmPeer(Stream &stream, uint32_t number, Limits own) : number(number), stream_(stream), own_(own) {}
+    AmPeer(Stream &stream, uint32_t number, Limits own) : number(number), stream_(&stream), own_(own) {}
     void take_handle() noexcept { has_handle_ = true; } // of the stream: the peer releases it
 
     const uint32_t number;
-    Stream &stream() const noexcept { return stream_; }
+    Stream &stream() const noexcept { return *stream_; }
 
     // OK: the request was sent, or waits to be; AGAIN: as many have no reply as may, or too many bytes wait.
     Status request(AmCall &call, uint32_t handler, const void *data, size_t bytes);
@@ -64,12 +64,12 @@ class AmPeer final : public Object {
 
   private:
     ~AmPeer() override {
-        if (has_handle_) stream_.host_release();
+        if (has_handle_) stream_->host_release();
     }
     void write(const AmHead &head, const void *data, size_t bytes);
     size_t waiting_bytes() const noexcept { return out_.size() - out_at_; }
 
-    Stream &stream_;
+    const Ref<Stream> stream_;
     const Limits own_; // what this endpoint accepts
     bool has_handle_ = false;
     Counter executed_;

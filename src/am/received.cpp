@@ -144,7 +144,7 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
     }
     const Ref<AmCall> call = from.replied(head.id);
     if (!call) return broken(from, "a reply to no request");
-    if (call->is_unattended && head.status != MUSTER_OK) from.keep_failure(head.status);
+    if (call->is_unattended && head.status < 0) from.keep_failure(head.status);
     call->answer(head.status, payload, head.payload);
     context_->notify(changed_);
     return true;
