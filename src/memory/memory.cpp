@@ -78,9 +78,14 @@ Result<Segment> Memory::share(Group &group, const MemoryShape &shape, const Memo
 }
 
 Memory::Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment mapped)
-    : shape(what), nodes(std::move(where)), group_(&group), mapped_(std::move(mapped)), bases_(what.locales) {
+    : shape(what), nodes(std::move(where)), group_(&group), mapped_(std::move(mapped)), bases_(what.locales),
+      heads_(what.locales) {
     const uint64_t first = reinterpret_cast<uintptr_t>(base()) + what.segments_at(); // found once: it takes time
-    for (uint32_t i = 0; i < nodes.here().size(); i++) bases_[nodes.here()[i]] = first + i * what.segment_bytes;
+    auto *const heads = reinterpret_cast<SegmentHead *>(base() + what.heads_at());
+    for (uint32_t i = 0; i < nodes.here().size(); i++) {
+        bases_[nodes.here()[i]] = first + i * what.segment_bytes;
+        heads_[nodes.here()[i]] = &heads[i];
+    }
 }
 
 Memory::~Memory() {
@@ -145,8 +150,7 @@ unsigned char *Memory::address(muster_gptr pointer, uint64_t bytes) const noexce
 }
 
 Heap Memory::heap(uint32_t locale) const noexcept {
-    auto *const heads = reinterpret_cast<SegmentHead *>(base() + shape.heads_at());
-    return Heap(heads[nodes.place_of(locale)], reinterpret_cast<unsigned char *>(bases_[locale]), shape.symmetric_bytes,
+    return Heap(*heads_[locale], reinterpret_cast<unsigned char *>(bases_[locale]), shape.symmetric_bytes,
                 shape.segment_bytes);
 }
 

@@ -55,6 +55,7 @@ class Memory final : public Object {
     const Ref<Group> group_;
     const Segment mapped_;
     std::vector<uint64_t> bases_;
+    std::vector<SegmentHead *> heads_;                     // of the locales that are here
     std::atomic<uint64_t> symmetric_{memory_first_offset}; // written under lock_
     std::mutex lock_;                                      // held during a symmetric allocation
     std::mutex epoch_lock_;
