@@ -166,7 +166,7 @@ Result<void> ActiveMessages::check(const Request &request, Ref<AmPeer> &out_peer
     return {};
 }
 
-ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &deadline) {
+ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &deadline, Ref<AmCall> made) {
     Started started;
     uint32_t limit = 0;
     if (auto good = check(request, started.peer, limit); !good) {
@@ -178,7 +178,7 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
         return started;
     }
     AmPeer &to = *started.peer;
-    const Ref<AmCall> made = make_ref<AmCall>(*context_, request.reply, request.capacity, false);
+    if (!made) made = make_ref<AmCall>(*context_, request.reply, request.capacity, false);
     // Waits for room; then the request is made. The first hello of the peer may allow a larger one.
     Status made_it = MUSTER_AGAIN;
     Status status = context_->wait(changed_, deadline, [&] {
@@ -203,11 +203,11 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
     return started;
 }
 
-AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline) {
+AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline, bool reads) {
     AmCall::Outcome outcome;
     outcome.why = started.why;
     if (!started.call) return outcome;
-    if (!context_->external() && !started.call->is_over() && started.peer->begin_reading(false))
+    if (reads && !context_->external() && !started.call->is_over() && started.peer->begin_reading(false))
         read_until_over(*started.peer, *started.call, deadline);
     return started.call->wait_for(deadline);
 }

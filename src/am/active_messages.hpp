@@ -56,8 +56,10 @@ class ActiveMessages final : public Object, private Source {
         Ref<AmCall> call;
         Error why;
     };
-    Started start(const Request &request, Deadline &deadline);
-    AmCall::Outcome finish(Started &started, Deadline &deadline);
+    // `made`: the call, of the caller's; by default a new one. `reads`: may this thread read the stream, where only the
+    // deadline and the reply end its wait?
+    Started start(const Request &request, Deadline &deadline, Ref<AmCall> made = {});
+    AmCall::Outcome finish(Started &started, Deadline &deadline, bool reads = true);
     // OK, AGAIN or a failure; then nothing was begun. `queue`: NULL, the peer keeps a failure. `kind`: of the entry.
     Result<void> begin(const Request &request, Queue *queue, uint64_t tag, int32_t kind = MUSTER_DONE_AM);
     Status flush(uint32_t peer, Deadline &deadline) noexcept; // UINT32_MAX: all

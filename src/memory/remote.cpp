@@ -166,16 +166,35 @@ Status RemoteLocales::run(const muster_memory_operation &what, Deadline &deadlin
     }
 }
 
+// Memory of the host that a copy uses that was begun. Any thread; after end() it is not used any more.
+struct RemoteLocales::Lent {
+    std::mutex lock; // held while it is read, too
+    bool is_over = false;
+    std::deque<Ref<AmCall>> calls; // those that may write to it
+    void end() noexcept {
+        const std::lock_guard hold(lock);
+        is_over = true;
+        for (const Ref<AmCall> &call : calls) call->end(Error::from_status(MUSTER_E_CANCELED));
+    }
+};
+
 // In pieces, which the owner performs in their order: the signal is part of the last one.
-Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadline) {
+Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadline, Lent *lent) {
+    Lent own;
+    if (lent == nullptr) lent = &own;
+    const bool reads = lent == &own; // otherwise its wait has to end early
     const bool is_put = what.kind == MUSTER_MEMORY_PUT;
     const uint32_t peer = peers_[memory_.shape.locale_of(what.target)];
     std::vector<char> request(RemoteOperation::bytes + (is_put ? std::min(what.bytes, piece_bytes) : 0));
     std::deque<ActiveMessages::Started> started;
     Error why;
     const auto finish_first = [&] {
-        const auto outcome = am_->finish(started.front(), deadline);
+        const auto outcome = am_->finish(started.front(), deadline, reads);
         started.pop_front();
+        {
+            const std::lock_guard hold(lent->lock);
+            lent->calls.pop_front();
+        }
         if (why.status == MUSTER_OK) why = outcome.why;
     };
     uint64_t done = 0;
@@ -187,13 +206,23 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
         if (!is_last) piece.signal = piece.value = piece.notify = 0;
         RemoteOperation::put(request.data(), piece);
         auto *const local = static_cast<char *>(what.local) + done;
-        if (is_put && piece.bytes != 0) std::memcpy(&request[RemoteOperation::bytes], local, piece.bytes);
         const size_t bytes = RemoteOperation::bytes + (is_put ? piece.bytes : 0);
         if (started.size() == pieces_under_way) finish_first();
         if (why.status != MUSTER_OK) break;
-        started.push_back(am_->start({peer, number_of(MemoryHandler::run), request.data(), bytes,
-                                      is_put ? nullptr : local, is_put ? 0 : piece.bytes},
-                                     deadline));
+        void *const reply = is_put ? nullptr : local;
+        const auto call = make_ref<AmCall>(am_->context(), reply, is_put ? 0 : piece.bytes, false);
+        {
+            const std::lock_guard hold(lent->lock);
+            if (lent->is_over) {
+                why = Error::from_status(MUSTER_E_CANCELED);
+                break;
+            }
+            lent->calls.push_back(call);
+            if (is_put && piece.bytes != 0) std::memcpy(&request[RemoteOperation::bytes], local, piece.bytes);
+        }
+        started.push_back(
+            am_->start({peer, number_of(MemoryHandler::run), request.data(), bytes, reply, is_put ? 0 : piece.bytes},
+                       deadline, call));
         if (!started.back().call) break; // finish() says why
         done += piece.bytes;
     } while (done != what.bytes);
@@ -207,15 +236,16 @@ Status RemoteLocales::begin(const muster_memory_operation &what, muster_memory_r
     if ((is_put || is_get) && what.bytes > piece_bytes) {
         if (queue == nullptr) return MUSTER_E_ARG;
         const Ref<Memory> memory(&memory_);
-        const auto body = [memory, what]() -> BegunCall::Outcome {
+        const auto lent = std::make_shared<Lent>();
+        const auto body = [memory, what, lent]() -> BegunCall::Outcome {
             BegunCall::Outcome outcome;
             Deadline endless(-1);
-            muster_memory_result ignored;
-            outcome.why = Error::from_status(memory->remote().run(what, endless, ignored));
+            outcome.why = Error::from_status(memory->remote().copy(what, endless, lent.get()));
             outcome.bytes = outcome.why.status == MUSTER_OK ? what.bytes : 0;
             return outcome;
         };
-        return BegunCall::begin({am_->context(), MUSTER_DONE_MEMORY, body}, wrap(queue), tag).status();
+        return BegunCall::begin({am_->context(), MUSTER_DONE_MEMORY, body, [lent] { lent->end(); }}, wrap(queue), tag)
+            .status();
     }
     std::vector<char> request(RemoteOperation::bytes + (is_put ? what.bytes : 0));
     RemoteOperation::put(request.data(), what);

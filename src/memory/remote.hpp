@@ -42,7 +42,8 @@ class RemoteLocales {
   private:
     RemoteLocales(Memory &memory, Ref<ActiveMessages> am, uint32_t locales)
         : memory_(memory), am_(std::move(am)), peers_(locales, UINT32_MAX) {}
-    Status copy(const muster_memory_operation &what, Deadline &deadline);
+    struct Lent;
+    Status copy(const muster_memory_operation &what, Deadline &deadline, Lent *lent = nullptr);
 
     Memory &memory_;
     const Ref<ActiveMessages> am_;

@@ -362,6 +362,23 @@ static void begin_and_flush(member *me) {
     muster_atomic_condition arrived = {
         .cell = own, .value = 2, .size_bytes = 8, .comparison = MUSTER_ATOMIC_GREATER_EQUAL};
     CHECK(muster_atomic_wait(&arrived, 1, 1, 20 * second) == MUSTER_OK);
+    // The memory of a copy belongs to the caller again once its queue is closed.
+    for (int i = 0; i < 20; i++) {
+        muster_queue *soon = NULL;
+        unsigned char *const lent = calloc(1, bytes);
+        CHECK(muster_queue_create(me->context, NULL, &soon, NULL) == MUSTER_OK);
+        CHECK(begin_one(memory,
+                        (muster_memory_operation){.kind = i % 2 ? MUSTER_MEMORY_GET : MUSTER_MEMORY_PUT,
+                                                  .target = block,
+                                                  .local = lent,
+                                                  .bytes = bytes},
+                        NULL, soon, 1) == MUSTER_OK);
+        for (int turn = 0; turn < i * 20; turn++) sched_yield(); // it is stopped at different places
+        muster_queue_release(soon);
+        memset(lent, 7, bytes);
+        for (uint64_t k = 0; k < bytes; k += 4096) CHECK(lent[k] == 7); // nothing is written to it any more
+        free(lent);
+    }
     CHECK(muster_memory_free(memory, block, 30 * second) == MUSTER_OK);
     meet(me);
     // The last locale leaves; what is not mapped can no longer be used, and its neighbours go on.
