@@ -45,7 +45,7 @@ static int work(const global *g, muster_gptr top, muster_gptr head, const global
     return 0;
 }
 
-/* Of all locales, whoever is to free it: what is left goes, and then nothing may be left. */
+/* Takes what is left out of the structures, whichever locale has the nodes. */
 static int clean_up(const global *g, muster_gptr top, muster_gptr head, const global_table *table, uint64_t rounds,
                     int64_t *out_sum, uint64_t *out_found) {
     uint64_t value;

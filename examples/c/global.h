@@ -55,7 +55,7 @@ static inline int global_unpin(const global *g, int result) {
     muster_epoch_unpin_inline(g->token);
     return result;
 }
-/* The node is unlinked: no one finds it any more. While very many wait, because some token is pinned for long, this
+/* The node is unlinked: no locale finds it any more. While very many wait, because some token is pinned for long, this
  * waits, too; its own token is not pinned. */
 static inline int global_retire(const global *g, muster_gptr node) {
     while (muster_epoch_retire(g->token, node) == MUSTER_AGAIN) {
@@ -138,7 +138,8 @@ static inline int global_enqueue(const global *g, muster_gptr head, uint32_t loc
         }
         if ((status = global_exchange(g, last, 0, made)) < 0) break;
         if (status == 0) continue;
-        if ((status = global_exchange(g, tail, last, made)) >= 0) status = 1; /* it is in, whoever moves the tail */
+        if ((status = global_exchange(g, tail, last, made)) >= 0)
+            status = 1; /* the value is in the queue, whichever locale moves the tail */
         break;
     }
     return global_unpin(g, status);
@@ -233,7 +234,7 @@ static inline int global_find(const global *g, const global_table *t, uint64_t k
     } while (status == 2);
     return status;
 }
-/* 0: the key is there already. */
+/* Returns 0 if the table has the key already. */
 static inline int global_insert(const global *g, const global_table *t, uint32_t locale, uint64_t key, uint64_t value) {
     global_node node = {.key = key, .value = value};
     muster_gptr bucket, made;
@@ -252,7 +253,8 @@ static inline int global_insert(const global *g, const global_table *t, uint32_t
         }
         status = global_leave(g, &p, status);
         if (status == 2) continue;
-        const muster_status freed = muster_memory_free(g->memory, made, g->timeout_ns); /* no one has seen it */
+        const muster_status freed =
+            muster_memory_free(g->memory, made, g->timeout_ns); /* no other locale has seen the node */
         return status == 1 ? (freed < 0 ? freed : 0) : status;
     }
 }

@@ -263,7 +263,7 @@ MUSTER_API muster_status muster_am_request_get(const muster_am_request *request,
 MUSTER_API muster_status muster_am_request_reply(muster_am_request *request, muster_status status, const void *data,
                                                  size_t bytes);
 
-/** Releases a request. One that has no answer is answered with ::MUSTER_E_CANCELED.
+/** Releases a request. A request without an answer is answered with ::MUSTER_E_CANCELED.
  * @param[in] request  Request, or NULL.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API void muster_am_request_release(muster_am_request *request);

@@ -115,7 +115,7 @@ typedef struct muster_memory_operation {
     uint64_t expected;    /**< COMPARE_EXCHANGE: the value that the cell must have. */
     uint64_t expected_count; /**< COMPARE_EXCHANGE of an ABA cell: its count. */
     muster_gptr signal;      /**< PUT: a word of 64 bits to which `value` is added after the bytes are visible; or 0. In
-                                  the same segment as the target, or in one that is mapped here as that is. */
+                                  the same segment as the target, or both segments are mapped here. */
 } muster_memory_operation;
 
 /** What an operation has found. */

@@ -71,7 +71,7 @@ bool EpochRounds::round() {
     put_u64(request, end_round);
     put_u64(request + 8, epoch + 1);
     put_u64(request + 16, epoch + 1);
-    // Nobody waits for these: a node that does not get it learns it in the next round.
+    // This does not wait for the replies: a node that does not get the request learns the epoch in the next round.
     const auto handler = static_cast<uint32_t>(MemoryHandler::epoch);
     for (uint32_t node = 0; node < memory_.nodes.nodes.size(); node++) {
         if (node == memory_.nodes.own) continue;
@@ -118,7 +118,7 @@ bool EpochRounds::ask_all(uint32_t what, uint64_t first, uint64_t second, uint64
                 good = false;
                 break;
             }
-            if (next == locales.size()) { // all of the node have ended: nobody there is pinned
+            if (next == locales.size()) { // all locales of the node have ended: none is pinned
                 exclude_ended(node);
                 break;
             }

@@ -8,8 +8,8 @@
 // another node takes the lease, too. Its end only keeps two processes from doing the same work: two rounds at a time
 // are safe, and if the process of a round dies, the next one begins when the lease ends.
 //
-// A locale that has ended is asked for nothing. Before that, all others disconnect it, so that one that only this
-// process cannot reach does not read what is freed from now on.
+// A locale that has ended is asked for nothing. Before that, all others disconnect it, so that a locale
+// that only this process cannot reach does not read what is freed from now on.
 #include "am/active_messages.hpp"
 #include "epoch/epoch.hpp"
 #include "queue/call_threads.hpp"
