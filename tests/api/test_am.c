@@ -340,15 +340,27 @@ static size_t hello(unsigned char *to, uint32_t max_bytes, uint32_t max_requests
     put_u32(to + 32, max_requests);
     return 36;
 }
-static void send_bytes(const char *what, const unsigned char *bytes, size_t size, size_t piece) {
+// An endpoint, and the other end of a stream to it.
+static side side_of_stranger(server *of_a, muster_context **out_context, muster_stream **out_stream) {
     side a = make_side(&(muster_am_config){.max_bytes = 4096, .max_requests = 16});
-    server at_a = {0};
-    set_handlers(&a, &at_a);
-    muster_context *context;
-    assert_int_equal(muster_context_create(NULL, &context, NULL), MUSTER_OK);
-    muster_stream *to_b, *to_a;
-    stream_between(a.context, context, "tcp://127.0.0.1:0", &to_b, &to_a);
+    muster_stream *to_b;
+    set_handlers(&a, of_a);
+    assert_int_equal(muster_context_create(NULL, out_context, NULL), MUSTER_OK);
+    stream_between(a.context, *out_context, "tcp://127.0.0.1:0", &to_b, out_stream);
     assert_int_equal(muster_am_add_peer(a.am, to_b, &a.peer, NULL), MUSTER_OK);
+    return a;
+}
+static void end_stranger(side *a, muster_context *context, muster_stream *stream) {
+    muster_stream_release(stream);
+    assert_int_equal(muster_context_close(context, 20 * second), MUSTER_OK);
+    muster_context_release(context);
+    end_side(a);
+}
+static void send_bytes(const char *what, const unsigned char *bytes, size_t size, size_t piece) {
+    server at_a = {0};
+    muster_context *context;
+    muster_stream *to_a;
+    side a = side_of_stranger(&at_a, &context, &to_a);
     for (size_t done = 0; done < size;) {
         size_t moved = 0;
         const size_t part = size - done < piece ? size - done : piece;
@@ -361,10 +373,7 @@ static void send_bytes(const char *what, const unsigned char *bytes, size_t size
     assert_int_equal(entry.kind == MUSTER_REQUEST_AM ? 0 : (int)entry.events, (int)MUSTER_AM_PEER_ENDED);
     assert_int_equal(muster_am_get_peer(a.am, a.peer, &peer, &why), MUSTER_OK);
     if (peer.status != MUSTER_E_PROTOCOL) fail_msg("%s: %d %s", what, peer.status, why.message);
-    muster_stream_release(to_a);
-    assert_int_equal(muster_context_close(context, 20 * second), MUSTER_OK);
-    muster_context_release(context);
-    end_side(&a);
+    end_stranger(&a, context, to_a);
 }
 static void hostile_peers(void **state) {
     (void)state;
@@ -396,14 +405,10 @@ static void hostile_peers(void **state) {
     size_t n = hello(bytes, 65536, 65536);
     for (int i = 0; i < 17; i++) n += frame(bytes + n, 2, HOST, (uint64_t)i, 0, 0);
     // All requests of the host are refused when the peer ends; 17 of them are more than 16.
-    side a = make_side(&(muster_am_config){.max_bytes = 4096, .max_requests = 16});
     server at_a = {0};
-    set_handlers(&a, &at_a);
     muster_context *context;
-    assert_int_equal(muster_context_create(NULL, &context, NULL), MUSTER_OK);
-    muster_stream *to_b, *to_a;
-    stream_between(a.context, context, "tcp://127.0.0.1:0", &to_b, &to_a);
-    assert_int_equal(muster_am_add_peer(a.am, to_b, &a.peer, NULL), MUSTER_OK);
+    muster_stream *to_a;
+    side a = side_of_stranger(&at_a, &context, &to_a);
     size_t moved = 0;
     muster_stream_write(to_a, bytes, n, 20 * second, &moved);
     uint32_t requests = 0;
@@ -421,10 +426,7 @@ static void hostile_peers(void **state) {
     muster_am_peer peer;
     assert_int_equal(muster_am_get_peer(a.am, a.peer, &peer, NULL), MUSTER_OK);
     assert_int_equal(peer.status, MUSTER_E_PROTOCOL);
-    muster_stream_release(to_a);
-    assert_int_equal(muster_context_close(context, 20 * second), MUSTER_OK);
-    muster_context_release(context);
-    end_side(&a);
+    end_stranger(&a, context, to_a);
 }
 
 // ---- a peer that is killed
