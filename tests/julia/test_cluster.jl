@@ -193,7 +193,7 @@ case("dropped", "a worker hears of dropped references, also if Distributed was i
 end
 
 case("killed", "a dead worker is noticed at once, and removed") do
-    w = add(3)
+    w = add(4)
     ospids = process_of.(w)
     # (A worker that cannot connect to a peer ends, so says Distributed: this link is made before its far end dies.)
     @test remotecall_fetch(q -> remotecall_fetch(myid, q), w[2], w[1]) == w[1]
@@ -211,6 +211,16 @@ case("killed", "a dead worker is noticed at once, and removed") do
     @test cause(try fetch(between) catch e; e end) isa ProcessExitedException
     @test within(() -> !(w[1] in workers()), 3)
     @test remotecall_fetch(myid, w[2]) == w[2]
+    # A call that comes before Distributed has noticed the death fails as one that comes after it.
+    link = Distributed.worker_from_id(w[4]).w_stream
+    run(`kill -9 $(ospids[4])`, wait = false)
+    while isempty(Muster.reason(link)) # without a turn for the tasks of Distributed
+        Libc.systemsleep(0.01)
+    end
+    @test w[4] in workers()
+    e = try remote_do(identity, w[4], zeros(2^20)); catch e; e end
+    @test e isa ProcessExitedException && e.worker_id == w[4]
+    @test within(() -> !(w[4] in workers()), 3)
     # pmap goes on with the others if told to
     @test pmap(x -> 2x, 1:20; retry_delays = zeros(3)) == 2:2:40
     # killed in the middle of being removed, and while it computes

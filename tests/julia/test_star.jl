@@ -115,7 +115,7 @@ case("array", "one array to all workers goes to the broker once, whatever become
     @test all(task -> fetch(task) == sum(array), tasks[2:end])
     run(`kill -KILL $ospid`)
     @test within(() -> istaskdone(tasks[1]), 20)
-    @test outcome(tasks[1]) isa Union{ProcessExitedException, Base.IOError} # it was in the middle of its message
+    @test outcome(tasks[1]) isa ProcessExitedException # the call was in the middle of its message
     remove(w)
 end
 

@@ -300,7 +300,7 @@ function Distributed.connect(m::ElasticManager, pid::Int, config::WorkerConfig)
         rethrow()
     end
     config.connect_at = joiner.address
-    return both_ways(joiner.stream)
+    return both_ways(joiner.stream, pid)
 end
 
 function Distributed.manage(m::ElasticManager, id::Integer, config::WorkerConfig, op::Symbol)

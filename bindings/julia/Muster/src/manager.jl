@@ -222,7 +222,7 @@ end
 
 function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
     # Workers know nothing of each other but the address the master passed on.
-    config.connect_at === nothing || return both_ways(dial_worker(config.connect_at, PEER_HELLO))
+    config.connect_at === nothing || return both_ways(dial_worker(config.connect_at, PEER_HELLO), pid)
     worker = config.userdata::Launched
     worker.failure === nothing || throw(launch_error(worker, worker.failure))
     address = isempty(worker.address) ? await_address(worker) : worker.address
@@ -233,10 +233,14 @@ function Distributed.connect(m::MusterManager, pid::Int, config::WorkerConfig)
     stream = dial_worker(worker.dial(address), MASTER_HELLO)
     worker.connected = true
     config.connect_at = address
-    return both_ways(stream)
+    return both_ways(stream, pid)
 end
 
-both_ways(stream) = (stream.shielded = true; (stream, stream))
+function both_ways(stream, pid)
+    stream.shielded = true
+    stream.worker = pid
+    return stream, stream
+end
 dial_worker(address, hello::String) = dial_address(String(address), Distributed.worker_timeout(), hello, 0, 0.0)
 
 launch_error(worker::Launched, why) =

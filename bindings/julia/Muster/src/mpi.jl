@@ -160,7 +160,7 @@ function Distributed.connect(m::MPIManager, pid::Int, config::WorkerConfig)
     address = rank_address(worker.rank)
     stream = dial_worker(address, join([MASTER_HELLO, strip(Distributed.cluster_cookie()), worker.dir], '\n'))
     config.connect_at = address
-    return both_ways(stream)
+    return both_ways(stream, pid)
 end
 
 function Distributed.manage(m::MPIManager, id::Integer, config::WorkerConfig, op::Symbol)

@@ -4,12 +4,18 @@
 # Not called directly: cold code is compiled only when it is needed, not with everything that could reach it.
 failed_write(s::MusterStream, status) = Base.invokelatest(throw_failed_write, s, status)
 function throw_failed_write(s::MusterStream, status)
-    s.open || throw(Base.IOError("write to a closed MusterStream", Base.UV_EPIPE))
     gone = status == LowLevel.MUSTER_E_PEER || status == LowLevel.MUSTER_E_ABORTED
     gone && (s.over = true)
+    worker = gone || !s.open ? worker_at(s) : 0
+    worker > 0 && throw(ProcessExitedException(worker))
+    s.open || throw(Base.IOError("write to a closed MusterStream", Base.UV_EPIPE))
     why = gone ? reason(s) : s.finished ? "this side has finished writing" : status_text(status)
     throw(Base.IOError("write to " * with_peer(s, why), Base.UV_EPIPE))
 end
+
+# The worker that a link of Distributed leads to, or 0. A call to a worker that has just died may come before Distributed has
+# removed that worker, and then fails with the same exception as a call after that.
+worker_at(s::MusterStream) = !s.shielded ? 0 : s.worker > 0 ? s.worker : max(0, worker_id_from_socket(s))
 
 # Writes it all from memory the caller keeps alive. An interrupt leaves the stream whole: the peer gets every byte. In the
 # middle of one of Distributed's messages it has to wait for the end of the message, or the peer would take the next one
