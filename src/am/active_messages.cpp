@@ -4,6 +4,8 @@
 
 #include "context/host_call.hpp"
 
+#include <unistd.h>
+
 namespace muster {
 
 namespace {
@@ -14,7 +16,7 @@ constexpr size_t in_buffer_bytes = 128 * 1024;
 
 ActiveMessages::ActiveMessages(Context &context, Settings what, Ref<Queue> events)
     : settings(std::move(what)), context_(&context), events_(std::move(events)), in_(in_buffer_bytes),
-      scratch_(settings.limits.max_bytes) {}
+      scratch_(settings.limits.max_bytes), can_poll_(!context.external() && sysconf(_SC_NPROCESSORS_ONLN) > 1) {}
 
 Result<Ref<ActiveMessages>> ActiveMessages::make(Context &context, Settings settings) {
     auto events = Queue::create(context, event_queue_spare);
@@ -52,20 +54,23 @@ void ActiveMessages::turn() noexcept {
         again.swap(again_);
     }
     for (const uint32_t number : again)
-        if (const Ref<AmPeer> one = peer(number)) read(*one);
+        if (const Ref<AmPeer> one = peer(number)) read(*one, true);
+    if (polled_.empty()) poll_for_ns_ = can_poll_ ? polling_.window_ns() : 0;
     for (;;) {
         muster_completion entry;
         Error error;
         Deadline once(0);
-        if (events_->next(once, &entry, &error) != MUSTER_OK) return; // it is armed again
+        if (events_->next(once, &entry, &error) != MUSTER_OK) break; // it is armed again
         const Ref<AmPeer> one = peer(static_cast<uint32_t>(entry.tag));
         if (!one || entry.kind != MUSTER_EVENT_READY) continue;
         if (entry.events & MUSTER_STREAM_WRITABLE) {
             one->flush();
             context_->notify(changed_);
         }
-        if (entry.events & (MUSTER_STREAM_READABLE | MUSTER_STREAM_ENDED)) read(*one);
+        if (!(entry.events & (MUSTER_STREAM_READABLE | MUSTER_STREAM_ENDED))) continue;
+        if (poll_for_ns_ == 0 || !read(*one, false) || !poll_for(one)) read(*one, true);
     }
+    if (!polled_.empty()) poll();
 }
 
 void ActiveMessages::end_at_loop() noexcept {
@@ -203,12 +208,33 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
     return started;
 }
 
+AmCall::Outcome ActiveMessages::call(const Request &request, Deadline &deadline) {
+    // Before the request is made, so that its reply wakes no other thread.
+    const Ref<AmPeer> to = peer(request.peer);
+    const bool reads = to && !context_->external() && !context_->on_loop() && begin_reading_for_call(*to);
+    Started started;
+    try {
+        Deadline once(0); // who reads does not wait for anything else
+        started = start(request, reads ? once : deadline);
+    } catch (...) {
+        if (reads) end_reading_for_call(*to);
+        throw;
+    }
+    if (!reads) return finish(started, deadline);
+    if (started.call) read_until_over(*to, *started.call, deadline);
+    end_reading_for_call(*to);
+    if (started.why.status == MUSTER_TIMEOUT && !deadline.look_once()) started = start(request, deadline); // for room
+    return finish(started, deadline);
+}
+
 AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline, bool reads) {
     AmCall::Outcome outcome;
     outcome.why = started.why;
     if (!started.call) return outcome;
-    if (reads && !context_->external() && !started.call->is_over() && started.peer->begin_reading(false))
+    if (reads && !context_->external() && !started.call->is_over() && begin_reading_for_call(*started.peer)) {
         read_until_over(*started.peer, *started.call, deadline);
+        end_reading_for_call(*started.peer);
+    }
     return started.call->wait_for(deadline);
 }
 

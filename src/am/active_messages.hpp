@@ -2,6 +2,7 @@
 #pragma once
 // An endpoint of active messages: its handlers and its peers.
 #include "am/peer.hpp"
+#include "am/polling.hpp"
 
 #include <array>
 
@@ -46,10 +47,7 @@ class ActiveMessages final : public Object, private Source {
         void *reply;
         size_t capacity;
     };
-    AmCall::Outcome call(const Request &request, Deadline &deadline) {
-        Started started = start(request, deadline);
-        return finish(started, deadline);
-    }
+    AmCall::Outcome call(const Request &request, Deadline &deadline);
     // The two halves of it: makes the request, once there is room; and waits for the reply. Without a call: `why`.
     struct Started {
         Ref<AmPeer> peer;
@@ -81,10 +79,16 @@ class ActiveMessages final : public Object, private Source {
     void end_all(const Error &why) noexcept;
     void end_peer(AmPeer &peer, const Error &why, std::string_view text) noexcept;
     // received.cpp
-    void read(AmPeer &peer) noexcept;
+    bool read(AmPeer &peer, bool arms) noexcept;
     void read_later(AmPeer &peer) noexcept;
-    void read_until_over(AmPeer &peer, AmCall &call, Deadline &deadline);
-    Status read_once(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline);
+    void poll() noexcept;
+    bool poll_for(const Ref<AmPeer> &peer) noexcept;
+    void end_for_memory(AmPeer &peer) noexcept;
+    bool begin_reading_for_call(AmPeer &peer) noexcept;
+    void end_reading_for_call(AmPeer &peer) noexcept;
+    void read_until_over(AmPeer &peer, AmCall &call, Deadline &deadline) noexcept;
+    Status read_once(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms = true);
+    Status try_read(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms) noexcept;
     void stream_ended(AmPeer &peer) noexcept;
     bool take(AmPeer &peer, const unsigned char *data, size_t bytes);
     bool take_partial(AmPeer &peer);
@@ -105,6 +109,14 @@ class ActiveMessages final : public Object, private Source {
     Signal changed_;              // a reply has arrived, or a peer has room or has ended
     // The loop thread.
     std::vector<unsigned char> in_, scratch_;
+    Polling polling_;
+    const bool can_poll_;
+    int64_t poll_for_ns_ = 0, last_request_ns_ = 0;
+    struct Polled {
+        Ref<AmPeer> peer;
+        uint64_t seen; // bytes of shared memory
+    };
+    std::vector<Polled> polled_; // their watches are not armed, until no request has come for poll_for_ns_
 
     PostedTask<ActiveMessages, &ActiveMessages::enter> enter_{*this};
     PostedTask<ActiveMessages, &ActiveMessages::turn> turn_task_{*this};

@@ -210,6 +210,11 @@ bool AmPeer::leave_reading() noexcept {
     return std::exchange(loop_was_refused_, false);
 }
 
+void AmPeer::forget_refusal() noexcept {
+    const std::lock_guard hold(lock_);
+    loop_was_refused_ = false;
+}
+
 bool AmPeer::defer(Frame frame) {
     const std::lock_guard hold(lock_);
     deferred_.push_back(std::move(frame));

@@ -43,11 +43,13 @@ class AmPeer final : public Object {
     bool serve_begins() noexcept;
     void serve_ends() noexcept;
     void count_executed() noexcept { executed_.add(1); } // loop thread
+    uint64_t executed() const noexcept { return executed_.get(); }
 
     // The role of the reader: one thread at a time, the loop thread or one that waits for a reply. The loop thread that
     // does not get it reads later: leave_reading() is true, and the caller has it read.
     bool begin_reading(bool is_loop) noexcept;
     bool leave_reading() noexcept;
+    void forget_refusal() noexcept; // the reader will check for bytes once more
     // Requests that another thread than the loop's has read. The loop thread executes them before what it reads itself,
     // and does not need the role for that: its holder may wait for a peer that waits for them. False: too many.
     using Frame = std::vector<unsigned char>;

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: MIT
 // What peers send: the loop thread reads it, or a thread that waits for a reply; requests are executed by the former.
 #include "am/active_messages.hpp"
+#include "base/pause.hpp"
+
+#include <algorithm>
 
 namespace muster {
 
 namespace {
 constexpr int reads_per_turn = 16; // of one peer, before others come
+constexpr size_t caller_buffer_bytes = 4096;
+constexpr int64_t poll_turn_ns = 50'000;  // then the loop looks at its descriptors
+constexpr uint32_t looks_per_check = 8; // whether a task or a timer is due
 } // namespace
 
-// Loop thread.
-void ActiveMessages::read(AmPeer &from) noexcept {
+// Loop thread. `arms`: the next bytes wake it; otherwise it polls this peer. True: requests were executed.
+bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
     const bool reads = from.begin_reading(true);
+    const uint64_t executed = from.executed();
     Status status = MUSTER_AGAIN;
     try {
         for (const AmPeer::Frame &frame : from.take_deferred()) {
@@ -18,17 +25,70 @@ void ActiveMessages::read(AmPeer &from) noexcept {
             AmHead::get(frame.data(), settings.limits.max_bytes, head); // it was checked
             if (!execute(from, head, frame.data() + AmHead::bytes)) break;
         }
-        if (!reads) return;
-        status = MUSTER_OK;
-        Deadline once(0);
-        for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++)
-            status = read_once(from, in_.data(), in_.size(), once);
     } catch (const std::bad_alloc &) {
-        end_peer(from, Error::make(MUSTER_E_NOMEM, "no memory for what the peer sends"), "out of memory");
+        end_for_memory(from);
     }
-    if (reads) from.leave_reading();
+    if (reads) {
+        Deadline once(0);
+        status = MUSTER_OK;
+        for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++)
+            status = try_read(from, in_.data(), in_.size(), once, arms);
+        from.leave_reading();
+    }
     if (status == MUSTER_OK) read_later(from);
     if (status < 0) stream_ended(from);
+    return from.executed() != executed;
+}
+
+// Peers whose requests follow each other closely. Afterwards, or for a turn of the loop, which other tasks and
+// descriptors need, the watches are armed.
+void ActiveMessages::poll() noexcept {
+    const int64_t from = now_ns();
+    int64_t seen = from;
+    uint32_t looks = 0;
+    for (;;) {
+        bool any = false;
+        for (Polled &one : polled_) {
+            uint64_t published = 0;
+            if (one.peer->stream().published(published) && std::exchange(one.seen, published) == published) continue;
+            any = read(*one.peer, false) || any;
+        }
+        const int64_t now = now_ns();
+        if (any) {
+            polling_.paid();
+            last_request_ns_ = now;
+        } else if (now - seen > Polling::late_ns) {
+            if (polling_.was_late(now - seen)) break;
+            last_request_ns_ = now;
+        }
+        if (now - last_request_ns_ > poll_for_ns_) {
+            polling_.did_not();
+            break;
+        }
+        if (now - from > poll_turn_ns || (++looks % looks_per_check == 0 && context_->loop().is_due())) {
+            turn_task_.post(*context_);
+            return;
+        }
+        seen = now;
+        pause_cpu();
+    }
+    for (const Polled &one : std::exchange(polled_, {})) read(*one.peer, true);
+}
+
+// False: it cannot be polled.
+bool ActiveMessages::poll_for(const Ref<AmPeer> &one) noexcept {
+    try {
+        const auto is_it = [&one](const Polled &other) { return other.peer.get() == one.get(); };
+        if (std::none_of(polled_.begin(), polled_.end(), is_it)) polled_.push_back({one, UINT64_MAX});
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+    last_request_ns_ = now_ns();
+    return true;
+}
+
+void ActiveMessages::end_for_memory(AmPeer &from) noexcept {
+    end_peer(from, Error::make(MUSTER_E_NOMEM, "no memory for what the peer sends"), "out of memory");
 }
 
 // Has the loop thread read this peer in its next turn.
@@ -54,31 +114,55 @@ void ActiveMessages::stream_ended(AmPeer &from) noexcept {
 }
 
 // The thread of a call reads the replies itself while no other thread does: it saves a change from thread to thread.
-void ActiveMessages::read_until_over(AmPeer &from, AmCall &call, Deadline &deadline) {
-    unsigned char buffer[4096];
+// Meanwhile the watch is not armed, so that bytes do not wake the loop thread, too.
+bool ActiveMessages::begin_reading_for_call(AmPeer &from) noexcept {
+    if (!from.begin_reading(false)) return false;
+    from.stream().disarm_reading();
+    return true;
+}
+
+void ActiveMessages::read_until_over(AmPeer &from, AmCall &call, Deadline &deadline) noexcept {
+    unsigned char buffer[caller_buffer_bytes];
     Status status = MUSTER_OK;
-    while (status == MUSTER_OK && !call.is_over()) {
-        try {
-            status = read_once(from, buffer, sizeof buffer, deadline);
-        } catch (const std::bad_alloc &) {
-            end_peer(from, Error::make(MUSTER_E_NOMEM, "no memory for what the peer sends"), "out of memory");
-        }
-    }
-    if (from.leave_reading()) read_later(from);
+    while (status == MUSTER_OK && !call.is_over()) status = try_read(from, buffer, sizeof buffer, deadline, false);
     if (status < 0 && status != MUSTER_E_WOULD_DEADLOCK) stream_ended(from);
 }
 
+// Arms the watch again.
+void ActiveMessages::end_reading_for_call(AmPeer &from) noexcept {
+    unsigned char buffer[caller_buffer_bytes];
+    Deadline once(0);
+    Status status = MUSTER_OK;
+    from.forget_refusal(); // what the loop thread has missed until now is read here
+    for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++)
+        status = try_read(from, buffer, sizeof buffer, once, true);
+    if (from.leave_reading() || status == MUSTER_OK) read_later(from);
+    if (status < 0) stream_ended(from);
+}
+
+// As read_once(); without memory the peer ends.
+Status ActiveMessages::try_read(AmPeer &from, unsigned char *buffer, size_t capacity, Deadline &deadline,
+                                bool arms) noexcept {
+    try {
+        return read_once(from, buffer, capacity, deadline, arms);
+    } catch (const std::bad_alloc &) {
+        end_for_memory(from);
+        return MUSTER_E_NOMEM;
+    }
+}
+
 // OK: something was read; AGAIN or TIMEOUT; otherwise the stream has ended.
-Status ActiveMessages::read_once(AmPeer &from, unsigned char *buffer, size_t capacity, Deadline &deadline) {
+Status ActiveMessages::read_once(AmPeer &from, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms) {
     size_t moved = 0;
     if (!from.partial.empty()) { // the rest of one frame, to its place
         const size_t left = from.partial.size() - from.partial_bytes;
-        const Status status = from.stream().read(from.partial.data() + from.partial_bytes, 1, left, deadline, moved);
+        const Status status =
+            from.stream().read(from.partial.data() + from.partial_bytes, 1, left, deadline, moved, arms);
         if (moved == 0) return status;
         from.partial_bytes += moved;
         return from.partial_bytes != from.partial.size() || take_partial(from) ? MUSTER_OK : MUSTER_E_PROTOCOL;
     }
-    const Status status = from.stream().read(buffer, 1, capacity, deadline, moved);
+    const Status status = from.stream().read(buffer, 1, capacity, deadline, moved, arms);
     if (moved == 0) return status;
     return take(from, buffer, moved) ? MUSTER_OK : MUSTER_E_PROTOCOL;
 }

@@ -146,8 +146,15 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Status reserve(size_t min, Deadline &deadline, void *&data, size_t &size);
     Status commit(size_t size) noexcept;
     Status flush(Deadline &deadline) noexcept;
-    // At least `min` bytes, at most `capacity`.
-    Status read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved) noexcept;
+    // At least `min` bytes, at most `capacity`. Without `arms` a call that returns AGAIN does not arm the watch.
+    Status read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved, bool arms = true) noexcept;
+    // The next bytes are not reported until a read has returned AGAIN: the thread that calls this reads them.
+    void disarm_reading() noexcept;
+    // Any thread. Shared memory: bytes that the peer has written since the start; false: the stream has no such count.
+    bool published(uint64_t &out_bytes) noexcept {
+        if (duplex_->shared()) out_bytes = in_.control().head.load(std::memory_order_acquire);
+        return duplex_->shared();
+    }
     Status read_begin(void *data, size_t size, Queue &queue, uint64_t tag);
     Status peek(size_t min, Deadline &deadline, const void *&data, size_t &size);
     Status consume(size_t size) noexcept;

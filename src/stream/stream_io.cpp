@@ -44,7 +44,7 @@ Status Stream::over_writing() noexcept {
     return MUSTER_OK;
 }
 
-Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved) noexcept {
+Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved, bool arms) noexcept {
     moved = 0;
     const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
     if (const Status status = take(read_, deadline, cancels); status != MUSTER_OK) return status;
@@ -121,7 +121,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             if (context_->external() && !deadline.look_once()) carrier_->engage();
         }
         if (deadline.look_once()) {
-            if (arm(MUSTER_STREAM_READABLE)) status = MUSTER_AGAIN;
+            if (!arms || arm(MUSTER_STREAM_READABLE)) status = MUSTER_AGAIN;
             continue;
         }
         if (deadline.passed()) {

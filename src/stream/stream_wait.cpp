@@ -234,6 +234,18 @@ bool Stream::arm(uint32_t event, size_t need) noexcept {
     return false;
 }
 
+// An event that is on its way already is reported as none (on_fd()), or finds nothing to read.
+void Stream::disarm_reading() noexcept {
+    Deadline once(0);
+    if (take(read_, once, read_.cancels.load(std::memory_order_seq_cst)) != MUSTER_OK) return;
+    armed_.fetch_and(~MUSTER_STREAM_READABLE, std::memory_order_seq_cst);
+    // Then the peer sends no wake-up, unless it has seen the flag before.
+    uint32_t armed = Park::FD;
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) == 0)
+        in_.control().reader.state.compare_exchange_strong(armed, Park::AWAKE, std::memory_order_seq_cst);
+    give(read_);
+}
+
 // A blocking wait has used the parking place of a watch that was armed: put the watch back. Holder of the lock.
 void Stream::rearm(uint32_t event) noexcept {
     if (armed_.load(std::memory_order_seq_cst) & event)
