@@ -47,7 +47,8 @@ enum muster_completion_kind {
                                    muster_message, bytes its destination. See muster_socket_config::queue. */
     MUSTER_DONE_AM = 15,      /**< muster_am_begin() ended; the status is that of muster_am_call(), and bytes the number
                                    of bytes of the reply. */
-    MUSTER_DONE_MEMORY = 18,  /**< muster_memory_begin() ended; the status is that of muster_memory_run(). */
+    MUSTER_DONE_MEMORY = 18,  /**< muster_memory_begin() ended; the status is that of muster_memory_run(), and
+                                   bytes the number that a PUT or GET has copied, otherwise 0. */
     MUSTER_EVENT_READY = 16,  /**< A watched object is ready; events says for what. */
     MUSTER_EVENT_LOG = 17,    /**< A log record; status has the level, the error argument the text. */
     MUSTER_EVENT_AGENT = 19,  /**< A step of an agent; events says which, see muster_agent_start(). */

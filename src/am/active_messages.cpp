@@ -165,8 +165,8 @@ Result<void> ActiveMessages::check(const Request &request, Ref<AmPeer> &out_peer
     out_peer = peer(request.peer);
     if (!out_peer) return Error::make(MUSTER_E_ARG, "there is no peer %u", request.peer);
     out_limit = out_peer->limits().max_bytes;
-    if (request.bytes > settings.limits.max_bytes)
-        return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and max_bytes is %u", request.bytes,
+    if (request.payload().total() > settings.limits.max_bytes)
+        return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and max_bytes is %u", request.payload().total(),
                            settings.limits.max_bytes);
     return {};
 }
@@ -183,23 +183,33 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
         return started;
     }
     AmPeer &to = *started.peer;
-    if (!made) made = make_ref<AmCall>(*context_, request.reply, request.capacity, false);
+    if (!made) {
+        made = make_ref<AmCall>(*context_, request.reply, request.capacity, false);
+        made->set_reader();
+    }
+    const AmPayload payload = request.payload();
+    const bool is_direct = payload.body_bytes >= direct_bytes && !context_->external();
+    AmHead head;
     // Waits for room; then the request is made. The first hello of the peer may allow a larger one.
     Status made_it = MUSTER_AGAIN;
     Status status = context_->wait(changed_, deadline, [&] {
-        made_it = to.has_limits() && request.bytes > to.limits().max_bytes
-                      ? MUSTER_E_ARG
-                      : to.request(*made, request.handler, request.data, request.bytes);
+        made_it = to.has_limits() && payload.total() > to.limits().max_bytes ? MUSTER_E_ARG
+                  : is_direct ? to.begin_direct(*made, request.handler, payload, head)
+                              : to.request(*made, request.handler, payload);
         return made_it != MUSTER_AGAIN;
     });
     if (status == MUSTER_OK) status = made_it;
     if (status == MUSTER_OK) {
+        if (is_direct) {
+            to.write_directly(head, payload, deadline);
+            context_->notify(changed_);
+        }
         started.call = made;
         return started;
     }
     if (to.has_ended(&started.why)) return started;
     if (status == MUSTER_E_ARG)
-        started.why = Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", request.bytes,
+        started.why = Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", payload.total(),
                                   to.limits().max_bytes);
     else if (status == MUSTER_AGAIN || status == MUSTER_TIMEOUT)
         started.why = Error::make(MUSTER_TIMEOUT, "too many requests to the peer had no reply; it was not made");
@@ -209,31 +219,23 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
 }
 
 AmCall::Outcome ActiveMessages::call(const Request &request, Deadline &deadline) {
-    // Before the request is made, so that its reply wakes no other thread.
-    const Ref<AmPeer> to = peer(request.peer);
-    const bool reads = to && !context_->external() && !context_->on_loop() && begin_reading_for_call(*to);
-    Started started;
-    try {
-        Deadline once(0); // who reads does not wait for anything else
-        started = start(request, reads ? once : deadline);
-    } catch (...) {
-        if (reads) end_reading_for_call(*to);
-        throw;
+    Reader reader(*this, peer(request.peer)); // before the request is made, so that its reply wakes no other thread
+    Deadline once(0);
+    Started started = start(request, reader.take() ? once : deadline);
+    if (started.why.status == MUSTER_TIMEOUT && reader.has() && !deadline.look_once()) {
+        reader.leave(); // there is no room, and others may have to read before there is
+        started = start(request, deadline);
     }
-    if (!reads) return finish(started, deadline);
-    if (started.call) read_until_over(*to, *started.call, deadline);
-    end_reading_for_call(*to);
-    if (started.why.status == MUSTER_TIMEOUT && !deadline.look_once()) started = start(request, deadline); // for room
-    return finish(started, deadline);
+    return finish(started, deadline, &reader);
 }
 
-AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline, bool reads) {
+AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline, Reader *reader) {
     AmCall::Outcome outcome;
     outcome.why = started.why;
     if (!started.call) return outcome;
-    if (reads && !context_->external() && !started.call->is_over() && begin_reading_for_call(*started.peer)) {
-        read_until_over(*started.peer, *started.call, deadline);
-        end_reading_for_call(*started.peer);
+    if (reader != nullptr) {
+        if (!started.call->is_over() && reader->take()) reader->read_until_over(*started.call, deadline);
+        if (!started.call->is_over()) reader->leave();
     }
     return started.call->wait_for(deadline);
 }
@@ -242,16 +244,17 @@ Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_
     Ref<AmPeer> to;
     uint32_t limit = 0;
     if (auto good = check(request, to, limit); !good) return good;
-    if (to->has_limits() && request.bytes > limit)
-        return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", request.bytes, limit);
+    if (const size_t bytes = request.payload().total(); to->has_limits() && bytes > limit)
+        return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", bytes, limit);
     const auto made = make_ref<AmCall>(*context_, request.reply, request.capacity, queue == nullptr, kind);
+    made->set_entry_bytes(request.entry_bytes);
     if (queue != nullptr) {
         auto delivers = made->deliver_to(*queue, tag);
         if (!delivers || delivers.status() != MUSTER_OK) return delivers;
     }
     Status status;
     try {
-        status = to->request(*made, request.handler, request.data, request.bytes);
+        status = to->request(*made, request.handler, request.payload());
     } catch (const std::bad_alloc &) {
         status = MUSTER_E_NOMEM;
     }

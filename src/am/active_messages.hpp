@@ -33,11 +33,39 @@ class ActiveMessages final : public Object, private Source {
         void *user = nullptr;
         Ref<Queue> queue; // without a function
         uint64_t tag = 0;
+        // Of internal handlers, and of large payloads that are copied once. `place`: where the bytes of a request belong
+        // that follow the first `place_after`, of so many in all; null: it is read as any request. Afterwards `placed`
+        // executes it, with the first bytes.
+        unsigned char *(*place)(void *user, const unsigned char *data, size_t total) = nullptr;
+        size_t place_after = 0;
+        muster_am_fn placed = nullptr;
+        // The bytes of a successful reply where they are; null: `function` executes the request.
+        const unsigned char *(*lend)(void *user, const unsigned char *data, size_t bytes, size_t &out_bytes) = nullptr;
     };
     Status set_handler(uint32_t number, Handler handler) noexcept;
     // The peer has the handle of the stream if the result is a success.
     Result<uint32_t> add_peer(Stream &stream);
     Ref<AmPeer> peer(uint32_t number) noexcept; // empty: no such peer
+
+    // The role of the reader, for a thread that waits for replies: it saves a change from thread to thread. Meanwhile the
+    // watch is not armed, so that bytes do not wake the loop thread, too. A thread with the role waits for nothing else:
+    // the peer may wait for this side to read.
+    class Reader {
+      public:
+        Reader(ActiveMessages &am, Ref<AmPeer> peer) noexcept : am_(am), peer_(std::move(peer)) {}
+        Reader(const Reader &) = delete;
+        Reader &operator=(const Reader &) = delete;
+        ~Reader() { leave(); }
+        bool take() noexcept; // is it this thread's now?
+        bool has() const noexcept { return has_; }
+        void leave() noexcept;
+        void read_until_over(AmCall &call, Deadline &deadline) noexcept;
+
+      private:
+        ActiveMessages &am_;
+        const Ref<AmPeer> peer_;
+        bool has_ = false;
+    };
 
     // Waits for the reply.
     struct Request {
@@ -46,6 +74,10 @@ class ActiveMessages final : public Object, private Source {
         size_t bytes;
         void *reply;
         size_t capacity;
+        const void *body = nullptr; // follows `data`
+        size_t body_bytes = 0;
+        uint64_t entry_bytes = UINT64_MAX; // of the entry of a request that is begun; by default the size of the reply
+        AmPayload payload() const noexcept { return {data, bytes, body, body_bytes}; }
     };
     AmCall::Outcome call(const Request &request, Deadline &deadline);
     // The two halves of it: makes the request, once there is room; and waits for the reply. Without a call: `why`.
@@ -54,10 +86,14 @@ class ActiveMessages final : public Object, private Source {
         Ref<AmCall> call;
         Error why;
     };
-    // `made`: the call, of the caller's; by default a new one. `reads`: may this thread read the stream, where only the
-    // deadline and the reply end its wait?
+    // `made`: the call, of the caller's; by default a new one. `reader`: of this thread, where only the deadline and the
+    // reply end its wait; it may keep the role afterwards.
     Started start(const Request &request, Deadline &deadline, Ref<AmCall> made = {});
-    AmCall::Outcome finish(Started &started, Deadline &deadline, bool reads = true);
+    AmCall::Outcome finish(Started &started, Deadline &deadline, Reader *reader);
+    AmCall::Outcome finish(Started &started, Deadline &deadline) {
+        Reader reader(*this, started.peer);
+        return finish(started, deadline, &reader);
+    }
     // OK, AGAIN or a failure; then nothing was begun. `queue`: NULL, the peer keeps a failure. `kind`: of the entry.
     Result<void> begin(const Request &request, Queue *queue, uint64_t tag, int32_t kind = MUSTER_DONE_AM);
     Status flush(uint32_t peer, Deadline &deadline) noexcept; // UINT32_MAX: all
@@ -78,22 +114,24 @@ class ActiveMessages final : public Object, private Source {
     void context_closes() noexcept { end_all(Error::make(MUSTER_E_CLOSED, "the context is closed")); }
     void end_all(const Error &why) noexcept;
     void end_peer(AmPeer &peer, const Error &why, std::string_view text) noexcept;
-    // received.cpp
+    // reading.cpp
     bool read(AmPeer &peer, bool arms) noexcept;
     void read_later(AmPeer &peer) noexcept;
     void poll() noexcept;
     bool poll_for(const Ref<AmPeer> &peer) noexcept;
     void end_for_memory(AmPeer &peer) noexcept;
-    bool begin_reading_for_call(AmPeer &peer) noexcept;
-    void end_reading_for_call(AmPeer &peer) noexcept;
-    void read_until_over(AmPeer &peer, AmCall &call, Deadline &deadline) noexcept;
     Status read_once(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms = true);
     Status try_read(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms) noexcept;
+    Status read_placed(AmPeer &peer, Deadline &deadline, bool arms);
     void stream_ended(AmPeer &peer) noexcept;
+    // received.cpp
+    size_t bytes_before_place(AmPeer &peer, const AmHead &head) noexcept;
+    bool place(AmPeer &peer, const AmHead &head, const unsigned char *frame);
+    static void unplace(AmPeer &peer);
     bool take(AmPeer &peer, const unsigned char *data, size_t bytes);
     bool take_partial(AmPeer &peer);
-    bool take_frame(AmPeer &peer, const AmHead &head, const unsigned char *payload);
-    bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload);
+    bool take_frame(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed = false);
+    bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed = false);
     bool give_to_host(AmPeer &peer, const AmHead &head, const unsigned char *payload, const Handler &handler);
     bool broken(AmPeer &peer, const char *what) noexcept;
 

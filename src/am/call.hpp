@@ -15,16 +15,29 @@ class AmCall final : public Object, public QueueOperation {
         : QueueOperation(context, kind), is_unattended(unattended), reply_(reply), capacity_(capacity) {}
     const bool is_unattended;
 
+    // What the entry of a success says, where that is not the size of the reply. Before the request.
+    void set_entry_bytes(uint64_t bytes) noexcept { entry_bytes_ = bytes; }
+
+    // For a thread that will wait for it: if this thread reads the reply itself, the bytes are read to their place, since
+    // nothing else ends the call and gives that place back meanwhile.
+    void set_reader() noexcept { reader_ = pthread_self(), has_reader_ = true; }
+    // Where a reply of so many bytes is to be read; null: it is not.
+    unsigned char *place_for(size_t bytes) noexcept {
+        const bool is_reader = has_reader_ && pthread_equal(reader_, pthread_self());
+        return is_reader && reply_ != nullptr && bytes <= capacity_ && !is_over() ? place() : nullptr;
+    }
+
+    // Without data: it is in its place.
     void answer(Status status, const unsigned char *data, size_t bytes) noexcept {
         unless_over([&] {
-            if (reply_ != nullptr && bytes != 0) std::copy_n(data, std::min(bytes, capacity_), place());
+            if (reply_ != nullptr && data != nullptr && bytes != 0) std::copy_n(data, std::min(bytes, capacity_), place());
         });
         const bool fits = reply_ == nullptr || bytes <= capacity_;
         end(!fits && status >= 0
                 ? Error::make(MUSTER_E_LIMIT, "the reply has %zu bytes, and there is room for %zu", bytes, capacity_)
             : status == MUSTER_OK ? Error()
                                   : Error::from_status(status),
-            bytes);
+            entry_bytes_ == UINT64_MAX ? bytes : fits && status >= 0 ? entry_bytes_ : 0);
     }
     void end(const Error &why, size_t bytes = 0) noexcept {
         Outcome outcome;
@@ -51,6 +64,9 @@ class AmCall final : public Object, public QueueOperation {
 
     void *const reply_;
     const size_t capacity_;
+    pthread_t reader_{};
+    bool has_reader_ = false;
+    uint64_t entry_bytes_ = UINT64_MAX;
 };
 
 } // namespace muster

@@ -25,38 +25,60 @@ bool AmPeer::has_limits() noexcept {
     return has_limits_;
 }
 
-// Under the lock. What the stream does not take now waits in out_. A stream that has ended takes nothing: the loop
-// notices that, too, and ends the peer.
-void AmPeer::write(const AmHead &head, const void *data, size_t bytes) {
-    char start[AmHead::bytes + whole_bytes];
-    head.put(start);
-    const auto *const payload = static_cast<const char *>(data);
-    if (waiting_bytes() != 0) {
-        const size_t before = out_.size();
-        out_.reserve(before + AmHead::bytes + bytes); // all of it or nothing
-        out_.append(start, AmHead::bytes).append(payload, bytes);
-        return;
+// Writes blocks until one is not written whole, which then begins with what is left of it.
+void AmPeer::write_blocks(Blocks &blocks, Deadline &deadline) noexcept {
+    for (; blocks.next < blocks.count; blocks.next++) {
+        std::string_view &one = blocks.all[blocks.next];
+        if (one.empty()) continue;
+        size_t moved = 0;
+        if (!deadline.look_once() || !stream_->write_quickly(one.data(), one.size()))
+            stream_->write(one.data(), one.size(), deadline, moved);
+        else
+            moved = one.size();
+        one.remove_prefix(moved);
+        if (!one.empty()) return;
     }
-    Deadline once(0);
-    size_t moved = 0;
-    const bool whole = bytes <= whole_bytes;
-    if (whole && bytes != 0) memcpy(start + AmHead::bytes, payload, bytes);
-    const size_t first = AmHead::bytes + (whole ? bytes : 0);
-    if (stream_->write_quickly(start, first))
-        moved = first;
-    else
-        stream_->write(start, first, once, moved);
-    size_t moved_of_rest = 0;
-    if (moved == first && !whole) stream_->write(payload, bytes, once, moved_of_rest);
-    if (moved + moved_of_rest == AmHead::bytes + bytes) return;
+}
+
+// Under the lock: what was not written waits in out_, before what waits there already.
+void AmPeer::keep_rest(const Blocks &blocks) {
+    size_t bytes = waiting_bytes();
+    for (int i = blocks.next; i < blocks.count; i++) bytes += blocks.all[i].size();
     try {
-        out_.reserve(AmHead::bytes + bytes - moved - moved_of_rest);
+        std::string rest;
+        rest.reserve(bytes);
+        for (int i = blocks.next; i < blocks.count; i++) rest.append(blocks.all[i]);
+        rest.append(out_, out_at_);
+        out_.swap(rest);
+        out_at_ = 0;
     } catch (const std::bad_alloc &) { // a part was written: nothing else can follow
         stream_->abort(static_cast<uint32_t>(MUSTER_E_NOMEM), "out of memory");
         throw;
     }
-    out_.append(start + moved, first - moved);
-    if (!whole) out_.append(payload + moved_of_rest, bytes - moved_of_rest);
+}
+
+// Under the lock. What the stream does not take now waits in out_. A stream that has ended takes nothing: the loop
+// notices that, too, and ends the peer.
+void AmPeer::write(const AmHead &head, AmPayload payload) {
+    char start[AmHead::bytes + whole_bytes];
+    head.put(start);
+    Blocks blocks{{{start, AmHead::bytes}, payload.data_view(), payload.body_view()}, 3};
+    if (waiting_bytes() != 0 || is_written_) {
+        out_.reserve(out_.size() + AmHead::bytes + payload.total()); // all of it or nothing
+        for (const std::string_view one : blocks.all) out_.append(one);
+        return;
+    }
+    if (payload.total() <= whole_bytes) { // one call for all
+        size_t size = AmHead::bytes;
+        for (const std::string_view one : {payload.data_view(), payload.body_view()}) {
+            if (!one.empty()) memcpy(start + size, one.data(), one.size());
+            size += one.size();
+        }
+        blocks = {{{start, size}}, 1};
+    }
+    Deadline once(0);
+    write_blocks(blocks, once);
+    if (blocks.next != blocks.count) keep_rest(blocks);
 }
 
 void AmPeer::hello() {
@@ -65,11 +87,11 @@ void AmPeer::hello() {
     AmHead head;
     head.payload = AmHello::bytes;
     const std::lock_guard hold(lock_);
-    write(head, payload, sizeof payload);
+    write(head, {payload, sizeof payload});
 }
 
-Status AmPeer::request(AmCall &call, uint32_t handler, const void *data, size_t bytes) {
-    const std::lock_guard hold(lock_);
+// Under the lock. The slot is the request's once free_ has lost it.
+Status AmPeer::take_slot(AmCall &call, uint32_t handler, size_t bytes, AmHead &out_head) {
     if (ended_) return why_.status;
     if (bytes > limits_.max_bytes || outstanding_ >= limits_.max_requests || waiting_bytes() > max_waiting_bytes)
         return MUSTER_AGAIN;
@@ -80,17 +102,60 @@ Status AmPeer::request(AmCall &call, uint32_t handler, const void *data, size_t 
     }
     const uint32_t index = free_.back();
     Slot &slot = slots_[index];
-    AmHead head;
-    head.kind = AmKind::request;
-    head.handler = static_cast<uint16_t>(handler);
-    head.payload = static_cast<uint32_t>(bytes);
-    head.id = uint64_t{slot.uses} << 32 | index;
-    write(head, data, bytes);
+    out_head.kind = AmKind::request;
+    out_head.handler = static_cast<uint16_t>(handler);
+    out_head.payload = static_cast<uint32_t>(bytes);
+    out_head.id = uint64_t{slot.uses} << 32 | index;
     free_.pop_back();
     slot.call = Ref<AmCall>(&call);
     outstanding_++;
     sent_++;
     return MUSTER_OK;
+}
+
+Status AmPeer::request(AmCall &call, uint32_t handler, AmPayload payload) {
+    const std::lock_guard hold(lock_);
+    AmHead head;
+    if (const Status status = take_slot(call, handler, payload.total(), head); status != MUSTER_OK) return status;
+    try {
+        write(head, payload);
+    } catch (const std::bad_alloc &) {
+        const auto index = static_cast<uint32_t>(head.id);
+        slots_[index].call = {};
+        free_.push_back(index);
+        outstanding_--;
+        sent_--;
+        throw;
+    }
+    return MUSTER_OK;
+}
+
+Status AmPeer::begin_direct(AmCall &call, uint32_t handler, AmPayload payload, AmHead &out_head) {
+    const std::lock_guard hold(lock_);
+    if (!ended_ && (is_written_ || waiting_bytes() != 0)) return MUSTER_AGAIN;
+    const Status status = take_slot(call, handler, payload.total(), out_head);
+    is_written_ = is_written_ || status == MUSTER_OK;
+    return status;
+}
+
+void AmPeer::write_directly(const AmHead &head, AmPayload payload, Deadline &deadline) {
+    char start[AmHead::bytes + AmPayload::max_direct_data];
+    head.put(start);
+    memcpy(start + AmHead::bytes, payload.data, payload.bytes);
+    Blocks blocks{{{start, AmHead::bytes + payload.bytes}, payload.body_view()}, 2};
+    write_blocks(blocks, deadline);
+    const std::lock_guard hold(lock_);
+    is_written_ = false;
+    if (ended_) return;
+    if (blocks.next != blocks.count) keep_rest(blocks);
+    flush_held();
+}
+
+Ref<AmCall> AmPeer::find(uint64_t id) noexcept {
+    const std::lock_guard hold(lock_);
+    const auto index = static_cast<uint32_t>(id);
+    if (index >= slots_.size() || !slots_[index].call || slots_[index].uses != id >> 32) return {};
+    return slots_[index].call;
 }
 
 Ref<AmCall> AmPeer::replied(uint64_t id) noexcept {
@@ -115,12 +180,16 @@ Status AmPeer::reply(uint64_t id, Status status, const void *data, size_t bytes)
     head.id = id;
     const uint64_t most = uint64_t{own_.max_requests} * (AmHead::bytes + limits_.max_bytes) + max_waiting_bytes;
     if (waiting_bytes() + AmHead::bytes + bytes > 2 * most) return MUSTER_E_PROTOCOL;
-    write(head, data, bytes);
+    write(head, {data, bytes});
     return MUSTER_OK;
 }
 
 void AmPeer::flush() noexcept {
     const std::lock_guard hold(lock_);
+    if (!is_written_) flush_held();
+}
+
+void AmPeer::flush_held() noexcept {
     if (waiting_bytes() == 0) return;
     Deadline once(0);
     size_t moved = 0;
@@ -195,7 +264,7 @@ void AmPeer::get(muster_am_peer &out, Error &why) noexcept {
 
 bool AmPeer::begin_reading(bool is_loop) noexcept {
     const std::lock_guard hold(lock_);
-    if (ended_) return false;
+    if (ended_ || (!is_loop && placed.to != nullptr && !placed.call)) return false; // the loop thread's, until it is full
     if (is_read_) {
         loop_was_refused_ = loop_was_refused_ || is_loop;
         return false;

@@ -7,9 +7,22 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace muster {
+
+// What follows the head of a frame: two blocks of memory, one after the other.
+struct AmPayload {
+    static constexpr size_t max_direct_data = 256; // of `data`, where `body` is written directly
+    const void *data = nullptr;
+    size_t bytes = 0;
+    const void *body = nullptr;
+    size_t body_bytes = 0;
+    size_t total() const noexcept { return bytes + body_bytes; }
+    std::string_view data_view() const noexcept { return {static_cast<const char *>(data), bytes}; }
+    std::string_view body_view() const noexcept { return {static_cast<const char *>(body), body_bytes}; }
+};
 
 // Any thread, unless a member says otherwise.
 class AmPeer final : public Object {
@@ -24,13 +37,18 @@ class AmPeer final : public Object {
     Stream &stream() const noexcept { return *stream_; }
 
     // OK: the request was sent, or waits to be; AGAIN: as many have no reply as may, or too many bytes wait.
-    Status request(AmCall &call, uint32_t handler, const void *data, size_t bytes);
+    Status request(AmCall &call, uint32_t handler, AmPayload payload);
+    // The same in two steps, for a large one that its thread writes directly to the stream: others wait meanwhile. What
+    // is not written until the deadline is copied. After OK write_directly() follows.
+    Status begin_direct(AmCall &call, uint32_t handler, AmPayload payload, AmHead &out_head);
+    void write_directly(const AmHead &head, AmPayload payload, Deadline &deadline);
     Status reply(uint64_t id, Status status, const void *data, size_t bytes); // OK, PEER, PROTOCOL (too many wait)
     void hello();
     Limits limits() noexcept;
     void flush() noexcept; // the stream has room
     // The call for which a reply has arrived. Empty: there is none.
     Ref<AmCall> replied(uint64_t id) noexcept;
+    Ref<AmCall> find(uint64_t id) noexcept; // for which a reply arrives
     void keep_failure(Status status) noexcept;
     Status take_failure() noexcept;
     uint32_t outstanding() noexcept;
@@ -59,6 +77,15 @@ class AmPeer final : public Object {
     // ---- of the reader: bytes of a frame that has not arrived whole
     std::vector<unsigned char> partial;
     size_t partial_bytes = 0;
+    // Where the rest of a large payload is read to, when `partial` has all that comes before it: memory of the host, or
+    // that of the call.
+    struct Placed {
+        unsigned char *to = nullptr;
+        size_t bytes = 0, done = 0;
+        Ref<AmCall> call;
+    };
+    Placed placed;
+    bool was_placed = false; // the last frame: another large one may follow
     bool has_hello = false;
     void set_limits(const AmHello &of_peer) noexcept;
     // Any thread: are limits() those of the peer? Before, they are those that every peer accepts.
@@ -68,7 +95,15 @@ class AmPeer final : public Object {
     ~AmPeer() override {
         if (has_handle_) stream_->host_release();
     }
-    void write(const AmHead &head, const void *data, size_t bytes);
+    Status take_slot(AmCall &call, uint32_t handler, size_t bytes, AmHead &out_head);
+    void write(const AmHead &head, AmPayload payload);
+    struct Blocks {
+        std::string_view all[3];
+        int count = 0, next = 0;
+    };
+    void write_blocks(Blocks &blocks, Deadline &deadline) noexcept;
+    void keep_rest(const Blocks &blocks);
+    void flush_held() noexcept;
     size_t waiting_bytes() const noexcept { return out_.size() - out_at_; }
 
     const Ref<Stream> stream_;
@@ -89,7 +124,7 @@ class AmPeer final : public Object {
     uint32_t outstanding_ = 0, served_ = 0;
     uint64_t sent_ = 0;
     Status failure_ = MUSTER_OK; // of unattended calls
-    bool ended_ = false;
+    bool ended_ = false, is_written_ = false; // a thread writes directly; what others write waits in out_
     Error why_;
     bool is_read_ = false, loop_was_refused_ = false;
     std::vector<Frame> deferred_;

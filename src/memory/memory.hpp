@@ -42,12 +42,12 @@ class Memory final : public Object {
     void host_release() noexcept;
     Status run(const muster_memory_operation &what, int64_t timeout_ns, muster_memory_result &out) noexcept;
     Status run_here(const muster_memory_operation &what, muster_memory_result &out) noexcept; // on a mapped target
+    Status check(const muster_memory_operation &what) const noexcept; // ARG, or OK; wherever the target is
     Status begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag);
 
   private:
     Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment mapped);
     ~Memory() override;
-    Status check(const muster_memory_operation &what) const noexcept;
     unsigned char *base() const noexcept { return static_cast<unsigned char *>(mapped_.mapping); }
     Result<void> lay_out();
     static Result<Segment> share(Group &group, const MemoryShape &shape, const MemoryNodes &nodes, Deadline &deadline);

@@ -13,7 +13,7 @@ namespace muster {
 namespace {
 
 constexpr uint32_t max_requests_of_memory = 256;
-constexpr size_t pieces_under_way = 16; // of one put or get
+constexpr size_t puts_under_way = 4, gets_under_way = 12; // pieces of one copy
 constexpr size_t stats_words = sizeof(muster_memory_stats) / sizeof(uint64_t);
 
 uint32_t number_of(MemoryHandler handler) noexcept {
@@ -43,6 +43,54 @@ muster_status run_for_peer(void *user, uint32_t, const void *data, size_t bytes,
     PlacedByteWriter(static_cast<char *>(reply)).number(found.value).number(found.count);
     *out_bytes = RemoteOperation::reply_bytes;
     return status;
+}
+
+// Large payloads, which are copied once: a put is read to its place, and a get written from there. The rest of what
+// run_for_peer() checks is checked before; what is not well-formed is left to it.
+
+std::optional<muster_memory_operation> copy_of_peer(Memory &memory, const unsigned char *data, size_t bytes,
+                                                    size_t placed, uint32_t kind, unsigned char *&out_place) noexcept {
+    auto what = RemoteOperation::get(data, bytes, placed);
+    if (!what || what->kind != kind || memory.shape.locale_of(what->target) != memory.locale()) return std::nullopt;
+    if (what->signal != 0 && memory.shape.locale_of(what->signal) != memory.locale()) return std::nullopt;
+    what->local = nullptr;
+    unsigned char *const place = memory.address(what->target, what->bytes);
+    what->bytes = 0;
+    if (place == nullptr || memory.check(*what) != MUSTER_OK) return std::nullopt;
+    out_place = place;
+    return what;
+}
+
+unsigned char *place_for_peer(void *user, const unsigned char *data, size_t total) {
+    unsigned char *place = nullptr;
+    copy_of_peer(*static_cast<Memory *>(user), data, RemoteOperation::bytes, total - RemoteOperation::bytes,
+                 MUSTER_MEMORY_PUT, place);
+    return place;
+}
+
+muster_status run_placed_for_peer(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t,
+                                  size_t *out_bytes) {
+    Memory &memory = *static_cast<Memory *>(user);
+    const auto *const head = static_cast<const unsigned char *>(data);
+    unsigned char *place = nullptr;
+    const auto what =
+        copy_of_peer(memory, head, bytes, get_u64(head + RemoteOperation::size_at), MUSTER_MEMORY_PUT, place);
+    if (!what) return MUSTER_E_ARG;
+    muster_memory_result ignored{};
+    const Status status = memory.run_here(*what, ignored); // the signal
+    if (status < 0) return status;
+    PlacedByteWriter(static_cast<char *>(reply)).number(uint64_t{0}).number(uint64_t{0});
+    *out_bytes = RemoteOperation::reply_bytes;
+    return status;
+}
+
+const unsigned char *lend_to_peer(void *user, const unsigned char *data, size_t bytes, size_t &out_bytes) {
+    if (bytes != RemoteOperation::bytes) return nullptr;
+    const uint64_t wanted = get_u64(data + RemoteOperation::size_at);
+    if (wanted < direct_bytes || wanted > RemoteLocales::get_piece_bytes) return nullptr;
+    unsigned char *place = nullptr;
+    if (copy_of_peer(*static_cast<Memory *>(user), data, bytes, 0, MUSTER_MEMORY_GET, place)) out_bytes = wanted;
+    return place;
 }
 
 muster_status allocate_for_peer(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t,
@@ -109,7 +157,7 @@ Result<std::unique_ptr<RemoteLocales>> RemoteLocales::open(Memory &memory, Deadl
     Error why;
     std::unique_ptr<RemoteLocales> made;
     ActiveMessages::Settings settings;
-    settings.limits = {RemoteOperation::bytes + piece_bytes, max_requests_of_memory};
+    settings.limits = {RemoteOperation::bytes + put_piece_bytes, max_requests_of_memory};
     if (auto am = ActiveMessages::make(group.context(), std::move(settings)); !am) {
         why = am.error();
     } else {
@@ -119,8 +167,16 @@ Result<std::unique_ptr<RemoteLocales>> RemoteLocales::open(Memory &memory, Deadl
                                                                    {MemoryHandler::release, release_for_peer},
                                                                    {MemoryHandler::stats, stats_for_peer},
                                                                    {MemoryHandler::epoch, answer_round}};
-        for (const auto &[number, function] : handlers)
-            made->am_->set_handler(number_of(number), {function, &memory, {}, 0});
+        for (const auto &[number, function] : handlers) {
+            ActiveMessages::Handler handler{function, &memory, {}, 0};
+            if (number == MemoryHandler::run) {
+                handler.place = place_for_peer;
+                handler.place_after = RemoteOperation::bytes;
+                handler.placed = run_placed_for_peer;
+                handler.lend = lend_to_peer;
+            }
+            made->am_->set_handler(number_of(number), std::move(handler));
+        }
         for (uint32_t r = 0; r < group.size() && why.status == MUSTER_OK; r++) {
             if (!(*streams)[r] || memory.nodes.place_of(r) != MemoryNodes::elsewhere) continue;
             auto added = made->am_->add_peer(*(*streams)[r]);
@@ -178,18 +234,21 @@ struct RemoteLocales::Lent {
     }
 };
 
-// In pieces, which the owner performs in their order: the signal is part of the last one.
+// In pieces, which the owner performs in their order: the signal is part of the last one. A get has the role of the
+// reader from its beginning, so that the replies are read to their places; a put writes directly, where it waits.
 Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadline, Lent *lent) {
     Lent own;
-    if (lent == nullptr) lent = &own;
-    const bool reads = lent == &own; // otherwise its wait has to end early
+    const bool may_read = lent == nullptr; // otherwise its wait has to end early
+    if (may_read) lent = &own;
     const bool is_put = what.kind == MUSTER_MEMORY_PUT;
+    const size_t piece_bytes = is_put ? put_piece_bytes : get_piece_bytes;
+    const size_t under_way = is_put ? puts_under_way : gets_under_way;
     const uint32_t peer = peers_[memory_.shape.locale_of(what.target)];
-    std::vector<char> request(RemoteOperation::bytes + (is_put ? std::min(what.bytes, piece_bytes) : 0));
+    ActiveMessages::Reader reader(*am_, am_->peer(peer));
     std::deque<ActiveMessages::Started> started;
     Error why;
     const auto finish_first = [&] {
-        const auto outcome = am_->finish(started.front(), deadline, reads);
+        const auto outcome = am_->finish(started.front(), deadline, may_read ? &reader : nullptr);
         started.pop_front();
         {
             const std::lock_guard hold(lent->lock);
@@ -199,18 +258,20 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
     };
     uint64_t done = 0;
     do {
+        if (started.size() == under_way) finish_first();
+        if (why.status != MUSTER_OK) break;
         muster_memory_operation piece = what;
         piece.bytes = std::min<uint64_t>(what.bytes - done, piece_bytes);
         piece.target += done;
-        const bool is_last = done + piece.bytes == what.bytes;
-        if (!is_last) piece.signal = piece.value = piece.notify = 0;
-        RemoteOperation::put(request.data(), piece);
+        if (done + piece.bytes != what.bytes) piece.signal = piece.value = piece.notify = 0;
+        char request[RemoteOperation::bytes];
+        RemoteOperation::put(request, piece);
         auto *const local = static_cast<char *>(what.local) + done;
-        const size_t bytes = RemoteOperation::bytes + (is_put ? piece.bytes : 0);
-        if (started.size() == pieces_under_way) finish_first();
-        if (why.status != MUSTER_OK) break;
         void *const reply = is_put ? nullptr : local;
         const auto call = make_ref<AmCall>(am_->context(), reply, is_put ? 0 : piece.bytes, false);
+        ActiveMessages::Request made{peer, number_of(MemoryHandler::run), request, sizeof request,
+                                     reply, is_put ? 0 : piece.bytes};
+        std::vector<char> copied;
         {
             const std::lock_guard hold(lent->lock);
             if (lent->is_over) {
@@ -218,11 +279,21 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
                 break;
             }
             lent->calls.push_back(call);
-            if (is_put && piece.bytes != 0) std::memcpy(&request[RemoteOperation::bytes], local, piece.bytes);
+            if (is_put && piece.bytes != 0) {
+                if (!may_read) copied.assign(local, local + piece.bytes); // the host may have it back at any moment
+                made.body = may_read ? local : copied.data();
+                made.body_bytes = piece.bytes;
+            }
         }
-        started.push_back(
-            am_->start({peer, number_of(MemoryHandler::run), request.data(), bytes, reply, is_put ? 0 : piece.bytes},
-                       deadline, call));
+        if (may_read) call->set_reader();
+        Deadline once(0);
+        const bool keeps_role = may_read && !is_put && reader.take();
+        started.push_back(am_->start(made, keeps_role ? once : deadline, call));
+        if (!started.back().call && keeps_role && started.back().why.status == MUSTER_TIMEOUT && !deadline.passed()) {
+            reader.leave(); // others may have to read before there is room
+            started.back() = am_->start(made, deadline, call);
+        }
+        if (is_put) reader.leave();
         if (!started.back().call) break; // finish() says why
         done += piece.bytes;
     } while (done != what.bytes);
@@ -233,7 +304,7 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
 Status RemoteLocales::begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue,
                             uint64_t tag) {
     const bool is_put = what.kind == MUSTER_MEMORY_PUT, is_get = what.kind == MUSTER_MEMORY_GET;
-    if ((is_put || is_get) && what.bytes > piece_bytes) {
+    if ((is_put || is_get) && what.bytes > begun_bytes) {
         if (queue == nullptr) return MUSTER_E_ARG;
         const Ref<Memory> memory(&memory_);
         const auto lent = std::make_shared<Lent>();
@@ -254,7 +325,7 @@ Status RemoteLocales::begin(const muster_memory_operation &what, muster_memory_r
     const size_t capacity = reply == nullptr ? 0 : is_get ? what.bytes : sizeof *out;
     return am_
         ->begin({peers_[memory_.shape.locale_of(what.target)], number_of(MemoryHandler::run), request.data(),
-                 request.size(), reply, capacity},
+                 request.size(), reply, capacity, nullptr, 0, what.bytes},
                 queue, tag, MUSTER_DONE_MEMORY)
         .status();
 }

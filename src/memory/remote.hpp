@@ -14,7 +14,9 @@ enum class MemoryHandler : uint32_t { run = am_first_internal_handler, allocate,
 // Any thread.
 class RemoteLocales {
   public:
-    static constexpr size_t piece_bytes = 64 * 1024; // of a put or get; larger ones are cut into pieces
+    // Of a put or get; larger ones are cut into pieces. The replies to the gets that are under way fit in a stream.
+    static constexpr size_t begun_bytes = 64 * 1024; // a larger copy that is begun takes a thread
+    static constexpr size_t put_piece_bytes = 1024 * 1024, get_piece_bytes = 64 * 1024;
     // Connects to the locales of other nodes. All locales make the call; handlers are executed from then on.
     static Result<std::unique_ptr<RemoteLocales>> open(Memory &memory, Deadline &deadline);
     ~RemoteLocales();

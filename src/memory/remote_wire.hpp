@@ -11,7 +11,7 @@ namespace muster {
 
 // An operation: 56 bytes, and what a PUT copies. The reply of a GET is the bytes; of others the value and the count.
 struct RemoteOperation {
-    static constexpr size_t bytes = 56, reply_bytes = 16;
+    static constexpr size_t bytes = 56, reply_bytes = 16, size_at = 16; // size_at: the offset of `bytes`
     static void put(char *to, const muster_memory_operation &what) noexcept {
         PlacedByteWriter writer(to);
         writer.number(static_cast<uint8_t>(what.kind)).number(static_cast<uint8_t>(what.cell));
@@ -19,8 +19,10 @@ struct RemoteOperation {
         writer.number(what.notify).number(what.target).number(what.bytes).number(what.value);
         writer.number(what.expected).number(what.expected_count).number(what.signal);
     }
-    // `local` is the payload of a PUT; the rest is as the peer says, and not checked.
-    static std::optional<muster_memory_operation> get(const unsigned char *from, size_t size) noexcept {
+    // `local` is the payload of a PUT; the rest is as the peer says, and not checked. `placed`: bytes of a PUT that are
+    // elsewhere.
+    static std::optional<muster_memory_operation> get(const unsigned char *from, size_t size,
+                                                      size_t placed = 0) noexcept {
         ByteReader reader(from, size);
         muster_memory_operation what{};
         what.struct_size = sizeof what;
@@ -36,7 +38,7 @@ struct RemoteOperation {
         what.expected_count = reader.number<uint64_t>();
         what.signal = reader.number<uint64_t>();
         const std::string_view rest = reader.rest();
-        reader.require(rest.size() == (what.kind == MUSTER_MEMORY_PUT ? what.bytes : 0));
+        reader.require(rest.size() + placed == (what.kind == MUSTER_MEMORY_PUT ? what.bytes : 0));
         if (!reader.is_complete()) return std::nullopt;
         if (what.kind == MUSTER_MEMORY_PUT) what.local = const_cast<char *>(rest.data());
         return what;
