@@ -40,11 +40,17 @@ typedef struct muster_am_config {
     uint32_t max_bytes;    /**< Largest request or reply, 4096 to 16 MiB; 0: 64 KiB. Of two endpoints with different
                                 limits the smaller one counts. */
     uint32_t max_requests; /**< Requests to one peer that have no reply yet, 16 to 65536; 0: 256. The same. */
-    uint32_t reserved;     /**< Zero. */
+    uint32_t flags;        /**< ::MUSTER_AM_NO_POLLING, or 0. */
     muster_queue *queue;   /**< Queue of the same context for ::MUSTER_EVENT_READY with ::MUSTER_AM_PEER_ENDED; or
                                 NULL. */
     uint64_t tag;          /**< muster_completion::tag of these entries. */
 } muster_am_config;
+
+/** muster_am_config::flags. */
+enum muster_am_flags {
+    MUSTER_AM_NO_POLLING = 1 /**< The thread of the library sleeps after each request. Otherwise it polls for the next one,
+                                  for at most 64 us, while that finds requests and no other thread needs the processor. */
+};
 
 /** muster_completion::events of an endpoint. */
 enum muster_am_event {

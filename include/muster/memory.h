@@ -143,6 +143,8 @@ typedef struct muster_memory_locale_info {
     uint32_t is_mapped;   /**< 1: its segment has addresses in this process. */
     uint32_t node;        /**< Number of its host: the same for locales that share memory. */
     uint32_t requests;    /**< Operations on it that were begun here and are not done. */
+    uint64_t dropped;     /**< Objects on it that muster_memory_reclaim() has dropped in this process, because it has
+                               ended. */
 } muster_memory_locale_info;
 
 /** Makes a memory, with all members of a group. The group is used for this call and for symmetric allocation, and may
@@ -399,21 +401,42 @@ MUSTER_API muster_status muster_memory_epoch(muster_memory *memory, muster_epoch
 
 /** Frees objects of a token whose time has come: those that were given to muster_epoch_retire(), which are blocks of
  * this memory on any locale. Blocks elsewhere are freed by their owners, with one message for each owner; those of a
- * locale that has ended are dropped.
+ * locale that has ended are dropped, and counted in muster_memory_locale_info. A message for which a stream has no room
+ * is sent by a later call of any token, or by muster_memory_flush().
  * @param[in]  memory       Memory.
  * @param[in]  token        Token of muster_memory_epoch().
  * @param[in]  max_objects  At most so many.
  * @param[in]  max_ns       Begin no further part after that time; 0: no limit.
  * @param[out] out_freed    Their number, or NULL.
  * @retval MUSTER_OK       No object of the token is left whose time has come.
- * @retval MUSTER_AGAIN    A limit was reached.
+ * @retval MUSTER_AGAIN    A limit was reached, or a message was not sent.
  * @retval MUSTER_E_ARG    No memory or token, or one of the objects is no block; the others were freed.
  * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before; the others were freed.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called by the function of an object that this token frees now.
  * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
- * @threads{one at a time per token} @blocks{while a stream to another locale is full} @since 0.1 */
+ * @threads{one at a time per token} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_memory_reclaim(muster_memory *memory, muster_epoch_token *token, uint32_t max_objects,
                                                uint64_t max_ns, uint32_t *out_freed);
+
+/** Frees all objects that a token has deferred, and returns when their owners have done so: the end of a structure, or a
+ * moment at which memory is counted. Each locale makes this call for each of its tokens, after no process uses the objects
+ * any more; it waits until every token that was pinned before is unpinned. Objects of processes that have ended are freed,
+ * too, by the first call on their host.
+ * @param[in]  memory      Memory.
+ * @param[in]  token       Token of muster_memory_epoch(), not pinned.
+ * @param[in]  timeout_ns  Maximum wait; 0 only looks, -1: no limit.
+ * @param[out] out_freed   Number of objects, also of a failure; or NULL.
+ * @retval MUSTER_OK       No object of the token is left.
+ * @retval MUSTER_TIMEOUT  A token remains pinned, an object protected, or a locale has not answered in time; the objects
+ *                         wait.
+ * @retval MUSTER_E_ARG    No memory or token, or one of the objects is no block; the others were freed.
+ * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before; the others were freed.
+ * @retval MUSTER_E_CLOSED  The context is closed.
+ * @retval MUSTER_E_WOULD_DEADLOCK  The token is pinned, or the call is made on the thread of the library.
+ * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
+ * @threads{one at a time per token} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_memory_clear(muster_memory *memory, muster_epoch_token *token, int64_t timeout_ns,
+                                             uint64_t *out_freed);
 
 /** Returns the counters of the heap of a locale.
  * @param[in]  memory      Memory.

@@ -21,6 +21,7 @@ class ActiveMessages final : public Object, private Source {
         AmPeer::Limits limits;
         Ref<Queue> queue; // of the host, for events; or none
         uint64_t tag = 0;
+        bool polls = true;
     };
     static Result<Ref<ActiveMessages>> make(Context &context, Settings settings);
 

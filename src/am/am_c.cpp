@@ -22,7 +22,9 @@ Result<ActiveMessages::Settings> read_am_config(const Context &context, const mu
     if (settings.limits.max_requests < am_least_requests || settings.limits.max_requests > am_most_requests)
         return Error::make(MUSTER_E_ARG, "max_requests is %u, outside of %u to %u", config.max_requests,
                            am_least_requests, am_most_requests);
-    if (config.reserved != 0) return Error::make(MUSTER_E_ARG, "reserved is %u, and not 0", config.reserved);
+    if ((config.flags & ~MUSTER_AM_NO_POLLING) != 0)
+        return Error::make(MUSTER_E_ARG, "flags is %u, with a flag that does not exist", config.flags);
+    settings.polls = (config.flags & MUSTER_AM_NO_POLLING) == 0;
     if (config.queue != nullptr && &unwrap(config.queue)->context() != &context)
         return Error::make(MUSTER_E_ARG, "the queue belongs to another context");
     settings.queue = Ref<Queue>(config.queue == nullptr ? nullptr : unwrap(config.queue));

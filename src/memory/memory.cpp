@@ -13,8 +13,6 @@ namespace muster {
 
 namespace {
 
-constexpr uint64_t max_wait_ns = uint64_t{1} << 62;
-
 // Bytes that this process can allocate now: of the host, and of its control group. Beyond them the kernel would end a
 // process rather than refuse.
 uint64_t available_memory() noexcept {
@@ -205,38 +203,6 @@ void Memory::host_release() noexcept {
         if (remote_) remote_->close();
     }
     release();
-}
-
-Status Memory::reclaim(muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint32_t &out_freed) noexcept {
-    constexpr uint32_t batch = 512;
-    const int64_t until = max_ns == 0 ? INT64_MAX : now_ns() + static_cast<int64_t>(std::min(max_ns, max_wait_ns));
-    Status first = MUSTER_OK;
-    while (out_freed < max_objects) {
-        uint64_t objects[batch];
-        uint32_t count = 0;
-        const Status status =
-            muster_epoch_poll(token, std::min(batch, max_objects - out_freed), max_ns, objects, batch, &count, nullptr);
-        if (status < 0) return status;
-        out_freed += count;
-        // One message for each owner that is elsewhere.
-        std::sort(objects, objects + count);
-        for (uint32_t i = 0, next = 0; i < count; i = next) {
-            const uint32_t locale = shape.locale_of(objects[i]);
-            for (next = i; next < count && shape.locale_of(objects[next]) == locale; next++)
-                objects[next] = shape.offset_of(objects[next]);
-            Status freed = MUSTER_OK;
-            if (locale >= shape.locales)
-                freed = MUSTER_E_ARG; // no object of this memory
-            else if (!is_here(locale))
-                (void)remote_->release_later(locale, objects + i, next - i); // dropped, if it has ended
-            else
-                for (uint32_t k = i; k < next; k++)
-                    if (const Status one = heap(locale).release(objects[k]); one != MUSTER_OK) freed = one;
-            if (first == MUSTER_OK) first = freed;
-        }
-        if (status == MUSTER_OK || now_ns() >= until) return first != MUSTER_OK ? first : status;
-    }
-    return first != MUSTER_OK ? first : Status{MUSTER_AGAIN};
 }
 
 } // namespace muster

@@ -39,6 +39,8 @@ class Memory final : public Object {
     EpochRounds *rounds() noexcept { return rounds_.load(std::memory_order_acquire); } // null: there are none
     // Frees the objects of a token whose time has come, at their owners. OK, AGAIN: a limit was reached, or a failure.
     Status reclaim(muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint32_t &out_freed) noexcept;
+    // Waits for the time of all objects of a token, and frees them.
+    Status clear(muster_epoch_token *token, Deadline &deadline, uint64_t &out_freed) noexcept;
     void host_release() noexcept;
     Status run(const muster_memory_operation &what, int64_t timeout_ns, muster_memory_result &out) noexcept;
     Status run_here(const muster_memory_operation &what, muster_memory_result &out) noexcept; // on a mapped target

@@ -222,6 +222,7 @@ muster_status muster_memory_get_locale(muster_memory *memory, uint32_t locale, m
     if (self.is_here(locale)) return MUSTER_OK;
     Error why;
     out_info->requests = self.remote().requests(locale);
+    out_info->dropped = self.remote().dropped(locale);
     if (self.remote().has_ended(locale, &why)) {
         out_info->status = why.status;
         if (error != nullptr) why.give(*error);
@@ -250,6 +251,19 @@ muster_status muster_memory_reclaim(muster_memory *memory, muster_epoch_token *t
     if (unwrap(memory)->forked()) return MUSTER_E_FORKED;
     const Uncancelled guard;
     const Status status = unwrap(memory)->reclaim(token, max_objects, max_ns, freed);
+    if (out_freed != nullptr) *out_freed = freed;
+    return status;
+}
+
+muster_status muster_memory_clear(muster_memory *memory, muster_epoch_token *token, int64_t timeout_ns,
+                                  uint64_t *out_freed) {
+    uint64_t freed = 0;
+    if (out_freed != nullptr) *out_freed = 0;
+    if (memory == nullptr || token == nullptr) return MUSTER_E_ARG;
+    Memory &self = *unwrap(memory);
+    if (self.forked()) return MUSTER_E_FORKED;
+    const Status status =
+        elsewhere(self, timeout_ns, [&](Deadline &deadline) { return self.clear(token, deadline, freed); });
     if (out_freed != nullptr) *out_freed = freed;
     return status;
 }

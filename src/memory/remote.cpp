@@ -14,132 +14,7 @@ namespace {
 
 constexpr uint32_t max_requests_of_memory = 256;
 constexpr size_t puts_under_way = 4, gets_under_way = 12; // pieces of one copy
-constexpr size_t stats_words = sizeof(muster_memory_stats) / sizeof(uint64_t);
-
-uint32_t number_of(MemoryHandler handler) noexcept {
-    return static_cast<uint32_t>(handler);
-}
-
-// ---- at the owner, on the loop thread. What a request says is not trusted: it may change the memory of this locale,
-// as any locale may, and nothing else.
-
-muster_status run_for_peer(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t capacity,
-                           size_t *out_bytes) {
-    Memory &memory = *static_cast<Memory *>(user);
-    auto what = RemoteOperation::get(static_cast<const unsigned char *>(data), bytes);
-    if (!what) return MUSTER_E_PROTOCOL;
-    if (memory.shape.locale_of(what->target) != memory.locale()) return MUSTER_E_ARG;
-    if (what->signal != 0 && memory.shape.locale_of(what->signal) != memory.locale()) return MUSTER_E_ARG;
-    muster_memory_result found{};
-    if (what->kind == MUSTER_MEMORY_GET) {
-        if (what->bytes > capacity) return MUSTER_E_LIMIT;
-        what->local = reply;
-        const Status status = memory.run_here(*what, found);
-        if (status == MUSTER_OK) *out_bytes = what->bytes;
-        return status;
-    }
-    const Status status = memory.run_here(*what, found);
-    if (status < 0) return status;
-    PlacedByteWriter(static_cast<char *>(reply)).number(found.value).number(found.count);
-    *out_bytes = RemoteOperation::reply_bytes;
-    return status;
-}
-
-// Large payloads, which are copied once: a put is read to its place, and a get written from there. The rest of what
-// run_for_peer() checks is checked before; what is not well-formed is left to it.
-
-std::optional<muster_memory_operation> copy_of_peer(Memory &memory, const unsigned char *data, size_t bytes,
-                                                    size_t placed, uint32_t kind, unsigned char *&out_place) noexcept {
-    auto what = RemoteOperation::get(data, bytes, placed);
-    if (!what || what->kind != kind || memory.shape.locale_of(what->target) != memory.locale()) return std::nullopt;
-    if (what->signal != 0 && memory.shape.locale_of(what->signal) != memory.locale()) return std::nullopt;
-    what->local = nullptr;
-    unsigned char *const place = memory.address(what->target, what->bytes);
-    what->bytes = 0;
-    if (place == nullptr || memory.check(*what) != MUSTER_OK) return std::nullopt;
-    out_place = place;
-    return what;
-}
-
-unsigned char *place_for_peer(void *user, const unsigned char *data, size_t total) {
-    unsigned char *place = nullptr;
-    copy_of_peer(*static_cast<Memory *>(user), data, RemoteOperation::bytes, total - RemoteOperation::bytes,
-                 MUSTER_MEMORY_PUT, place);
-    return place;
-}
-
-muster_status run_placed_for_peer(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t,
-                                  size_t *out_bytes) {
-    Memory &memory = *static_cast<Memory *>(user);
-    const auto *const head = static_cast<const unsigned char *>(data);
-    unsigned char *place = nullptr;
-    const auto what =
-        copy_of_peer(memory, head, bytes, get_u64(head + RemoteOperation::size_at), MUSTER_MEMORY_PUT, place);
-    if (!what) return MUSTER_E_ARG;
-    muster_memory_result ignored{};
-    const Status status = memory.run_here(*what, ignored); // the signal
-    if (status < 0) return status;
-    PlacedByteWriter(static_cast<char *>(reply)).number(uint64_t{0}).number(uint64_t{0});
-    *out_bytes = RemoteOperation::reply_bytes;
-    return status;
-}
-
-const unsigned char *lend_to_peer(void *user, const unsigned char *data, size_t bytes, size_t &out_bytes) {
-    if (bytes != RemoteOperation::bytes) return nullptr;
-    const uint64_t wanted = get_u64(data + RemoteOperation::size_at);
-    if (wanted < direct_bytes || wanted > RemoteLocales::get_piece_bytes) return nullptr;
-    unsigned char *place = nullptr;
-    if (copy_of_peer(*static_cast<Memory *>(user), data, bytes, 0, MUSTER_MEMORY_GET, place)) out_bytes = wanted;
-    return place;
-}
-
-muster_status allocate_for_peer(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t,
-                                size_t *out_bytes) {
-    Memory &memory = *static_cast<Memory *>(user);
-    if (bytes != sizeof(uint64_t)) return MUSTER_E_PROTOCOL;
-    const uint64_t wanted = get_u64(static_cast<const unsigned char *>(data));
-    uint64_t offset = 0;
-    if (wanted == 0) return MUSTER_E_ARG;
-    const Status status = memory.heap(memory.locale()).allocate(wanted, offset);
-    if (status != MUSTER_OK) return status;
-    put_u64(static_cast<unsigned char *>(reply), offset);
-    *out_bytes = sizeof offset;
-    return MUSTER_OK;
-}
-
-// The first failure, after all were tried.
-muster_status release_for_peer(void *user, uint32_t, const void *data, size_t bytes, void *, size_t, size_t *) {
-    Memory &memory = *static_cast<Memory *>(user);
-    if (bytes % sizeof(uint64_t) != 0) return MUSTER_E_PROTOCOL;
-    Status first = MUSTER_OK;
-    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
-        const uint64_t offset = get_u64(static_cast<const unsigned char *>(data) + at);
-        const Status status =
-            offset < memory.shape.segment_bytes ? memory.heap(memory.locale()).release(offset) : Status{MUSTER_E_ARG};
-        if (first == MUSTER_OK) first = status;
-    }
-    return first;
-}
-
-muster_status stats_for_peer(void *user, uint32_t, const void *, size_t bytes, void *reply, size_t, size_t *out_bytes) {
-    Memory &memory = *static_cast<Memory *>(user);
-    if (bytes != 0) return MUSTER_E_PROTOCOL;
-    muster_memory_stats found{};
-    memory.heap(memory.locale()).stats(found);
-    uint64_t words[stats_words];
-    std::memcpy(words, &found, sizeof words);
-    for (size_t i = 0; i < stats_words; i++) put_u64(static_cast<unsigned char *>(reply) + 8 * i, words[i]);
-    *out_bytes = sizeof words;
-    return MUSTER_OK;
-}
-
-muster_status answer_round(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t,
-                           size_t *out_bytes) {
-    EpochRounds *const rounds = static_cast<Memory *>(user)->rounds();
-    if (rounds == nullptr) return MUSTER_E_UNSUPPORTED;
-    return rounds->answer(static_cast<const unsigned char *>(data), bytes, static_cast<unsigned char *>(reply),
-                          *out_bytes);
-}
+constexpr size_t freed_per_request = 512; // objects
 
 } // namespace
 
@@ -162,21 +37,7 @@ Result<std::unique_ptr<RemoteLocales>> RemoteLocales::open(Memory &memory, Deadl
         why = am.error();
     } else {
         made.reset(new RemoteLocales(memory, std::move(*am), group.size()));
-        const std::pair<MemoryHandler, muster_am_fn> handlers[] = {{MemoryHandler::run, run_for_peer},
-                                                                   {MemoryHandler::allocate, allocate_for_peer},
-                                                                   {MemoryHandler::release, release_for_peer},
-                                                                   {MemoryHandler::stats, stats_for_peer},
-                                                                   {MemoryHandler::epoch, answer_round}};
-        for (const auto &[number, function] : handlers) {
-            ActiveMessages::Handler handler{function, &memory, {}, 0};
-            if (number == MemoryHandler::run) {
-                handler.place = place_for_peer;
-                handler.place_after = RemoteOperation::bytes;
-                handler.placed = run_placed_for_peer;
-                handler.lend = lend_to_peer;
-            }
-            made->am_->set_handler(number_of(number), std::move(handler));
-        }
+        set_handlers(*made->am_, memory);
         for (uint32_t r = 0; r < group.size() && why.status == MUSTER_OK; r++) {
             if (!(*streams)[r] || memory.nodes.place_of(r) != MemoryNodes::elsewhere) continue;
             auto added = made->am_->add_peer(*(*streams)[r]);
@@ -361,21 +222,54 @@ Status RemoteLocales::release(uint32_t locale, const uint64_t *offsets, uint32_t
 }
 
 bool RemoteLocales::release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept {
+    const std::lock_guard hold(freed_lock_);
+    Freed &freed = freed_[locale];
     try {
-        std::vector<unsigned char> request(count * sizeof(uint64_t));
-        for (size_t i = 0; i < count; i++) put_u64(&request[i * sizeof(uint64_t)], offsets[i]);
-        for (;;) {
-            auto begun = am_->begin(
-                {peers_[locale], number_of(MemoryHandler::release), request.data(), request.size(), nullptr, 0},
-                nullptr, 0);
-            if (!begun) return false;
-            if (begun.status() == MUSTER_OK) return true;
-            Deadline endless(-1);
-            if (am_->flush(peers_[locale], endless) == MUSTER_E_WOULD_DEADLOCK) return false;
-        }
+        freed.unsent.insert(freed.unsent.end(), offsets, offsets + count);
     } catch (const std::bad_alloc &) {
-        return false;
+        freed.dropped += count;
     }
+    return send_freed_of(locale);
+}
+
+bool RemoteLocales::send_freed() noexcept {
+    const std::lock_guard hold(freed_lock_);
+    bool all = true;
+    for (uint32_t locale = 0; locale < freed_.size(); locale++)
+        all = (freed_[locale].unsent.empty() || send_freed_of(locale)) && all;
+    return all;
+}
+
+uint64_t RemoteLocales::dropped(uint32_t locale) noexcept {
+    const std::lock_guard hold(freed_lock_);
+    return freed_[locale].dropped;
+}
+
+// Under the lock.
+bool RemoteLocales::send_freed_of(uint32_t locale) noexcept {
+    std::vector<uint64_t> &unsent = freed_[locale].unsent;
+    size_t sent = 0;
+    Result<void> begun;
+    while (sent != unsent.size()) {
+        const size_t count = std::min(freed_per_request, unsent.size() - sent);
+        unsigned char request[freed_per_request * sizeof(uint64_t)];
+        for (size_t i = 0; i < count; i++) put_u64(request + i * sizeof(uint64_t), unsent[sent + i]);
+        try {
+            begun = am_->begin({peers_[locale], number_of(MemoryHandler::release), request, count * sizeof(uint64_t),
+                                nullptr, 0},
+                               nullptr, 0);
+        } catch (const std::bad_alloc &) {
+            begun = Error::from_status(MUSTER_E_NOMEM);
+        }
+        if (!begun || begun.status() != MUSTER_OK) break;
+        sent += count;
+    }
+    if (!begun && begun.status() != MUSTER_E_NOMEM) { // the locale has ended
+        freed_[locale].dropped += unsent.size() - sent;
+        sent = unsent.size();
+    }
+    unsent.erase(unsent.begin(), unsent.begin() + static_cast<std::ptrdiff_t>(sent));
+    return unsent.empty();
 }
 
 Status RemoteLocales::stats(uint32_t locale, Deadline &deadline, muster_memory_stats &out) noexcept {
@@ -395,6 +289,7 @@ Status RemoteLocales::stats(uint32_t locale, Deadline &deadline, muster_memory_s
 }
 
 Status RemoteLocales::flush(uint32_t locale, Deadline &deadline) noexcept {
+    send_freed();
     return am_->flush(locale == UINT32_MAX ? UINT32_MAX : peers_[locale], deadline);
 }
 

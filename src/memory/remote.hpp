@@ -10,11 +10,15 @@ class Memory;
 
 // Internal handlers of active messages.
 enum class MemoryHandler : uint32_t { run = am_first_internal_handler, allocate, release, stats, epoch };
+inline uint32_t number_of(MemoryHandler handler) noexcept {
+    return static_cast<uint32_t>(handler);
+}
 
 // Any thread.
 class RemoteLocales {
   public:
     // Of a put or get; larger ones are cut into pieces. The replies to the gets that are under way fit in a stream.
+    static constexpr size_t stats_words = sizeof(muster_memory_stats) / sizeof(uint64_t); // of a reply
     static constexpr size_t begun_bytes = 64 * 1024; // a larger copy that is begun takes a thread
     static constexpr size_t put_piece_bytes = 1024 * 1024, get_piece_bytes = 64 * 1024;
     // Connects to the locales of other nodes. All locales make the call; handlers are executed from then on.
@@ -36,20 +40,31 @@ class RemoteLocales {
     Status begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag);
     Status allocate(uint32_t locale, uint64_t bytes, Deadline &deadline, uint64_t &out_offset) noexcept;
     Status release(uint32_t locale, const uint64_t *offsets, uint32_t count, Deadline &deadline) noexcept;
-    // Without waiting for the reply. False: the locale has ended, or memory ran out.
+    // Without waiting, neither for a reply nor for room: what is not sent now follows with send_freed(). False: not all
+    // is. Those of a locale that has ended are dropped.
     bool release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept;
+    bool send_freed() noexcept;
+    uint64_t dropped(uint32_t locale) noexcept;
     Status stats(uint32_t locale, Deadline &deadline, muster_memory_stats &out) noexcept;
     Status flush(uint32_t locale, Deadline &deadline) noexcept; // UINT32_MAX: all
 
   private:
     RemoteLocales(Memory &memory, Ref<ActiveMessages> am, uint32_t locales)
-        : memory_(memory), am_(std::move(am)), peers_(locales, UINT32_MAX) {}
+        : memory_(memory), am_(std::move(am)), peers_(locales, UINT32_MAX), freed_(locales) {}
+    static void set_handlers(ActiveMessages &am, Memory &memory); // served.cpp
+    bool send_freed_of(uint32_t locale) noexcept;
     struct Lent;
     Status copy(const muster_memory_operation &what, Deadline &deadline, Lent *lent = nullptr);
 
     Memory &memory_;
     const Ref<ActiveMessages> am_;
     std::vector<uint32_t> peers_; // by locale; UINT32_MAX: of this node
+    struct Freed {
+        std::vector<uint64_t> unsent; // offsets of blocks that were freed here
+        uint64_t dropped = 0;
+    };
+    std::mutex freed_lock_;
+    std::vector<Freed> freed_; // by locale
 };
 
 } // namespace muster

@@ -213,6 +213,7 @@ static void work_over_every_transport(void **state) {
     use_both("tcp://127.0.0.1:0", NULL);
     use_both("tcp://127.0.0.1:0", &(muster_am_config){.max_bytes = 4096, .max_requests = 16});
     use_both("tcp://127.0.0.1:0?upgrade=no", &(muster_am_config){.max_bytes = 1 << 20});
+    use_both("tcp://127.0.0.1:0", &(muster_am_config){.flags = MUSTER_AM_NO_POLLING});
     snprintf(at, sizeof at, "shm://am-%d", (int)getpid());
     use_both(at, NULL);
 }
@@ -222,6 +223,10 @@ static void work_over_every_transport(void **state) {
 static void limits_and_cancels(void **state) {
     (void)state;
     side a = make_side(&(muster_am_config){.max_requests = 16}), b = make_side(NULL);
+    const muster_am_config wrong = {.struct_size = sizeof wrong, .flags = 2};
+    muster_am *none = b.am;
+    assert_int_equal(muster_am_create(b.context, &wrong, &none, NULL), MUSTER_E_ARG);
+    assert_null(none);
     server at_b = {0};
     set_handlers(&b, &at_b);
     join_sides(&a, &b, "tcp://127.0.0.1:0");

@@ -82,9 +82,12 @@ SCENARIO(memory, alone) {
     OK(muster_epoch_synchronize, token, second, nullptr);
     OK(muster_memory_reclaim, memory, token, 1, 0, &backs);
     EXPECT(backs == 1);
-    OK(muster_epoch_unregister, token);
     OK(muster_memory_allocate, memory, 0, 100, -1, &block);
-    OK(muster_memory_free, memory, block, -1);
+    OK(muster_epoch_retire, token, block);
+    uint64_t cleared = 0;
+    OK(muster_memory_clear, memory, token, patience, &cleared);
+    EXPECT(cleared == 1);
+    OK(muster_epoch_unregister, token);
     muster_memory_stats stats{};
     OK(muster_memory_get_stats, memory, 0, -1, &stats);
     EXPECT(stats.used_blocks == 0 && stats.allocated == 2);

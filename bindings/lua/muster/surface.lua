@@ -107,6 +107,7 @@ enum muster_agent_output { MUSTER_AGENT_STDOUT = 1, MUSTER_AGENT_STDERR = 2 };
 enum muster_agent_phase { MUSTER_AGENT_JOINING = 1, MUSTER_AGENT_STARTING = 2, MUSTER_AGENT_RUNNING = 3, MUSTER_AGENT_STOPPING = 4, MUSTER_AGENT_DONE = 5, MUSTER_AGENT_ENDED = 6 };
 enum muster_agent_worker_state { MUSTER_WORKER_NONE = 0, MUSTER_WORKER_RUNNING = 1, MUSTER_WORKER_SUCCEEDED = 2, MUSTER_WORKER_FAILED = 3, MUSTER_WORKER_STOPPED = 4 };
 enum muster_agent_event { MUSTER_AGENT_STARTED = 1, MUSTER_AGENT_WORKER_ENDED = 2, MUSTER_AGENT_RESTARTING = 3, MUSTER_AGENT_RENDEZVOUS_EVENT = 4 };
+enum muster_am_flags { MUSTER_AM_NO_POLLING = 1 };
 enum muster_am_event { MUSTER_AM_PEER_ENDED = 1 };
 enum muster_atomic_order { MUSTER_ATOMIC_SEQ_CST = 0, MUSTER_ATOMIC_ACQ_REL = 1, MUSTER_ATOMIC_RELAXED = 2 };
 enum muster_atomic_operation { MUSTER_ATOMIC_ADD = 0, MUSTER_ATOMIC_AND = 1, MUSTER_ATOMIC_OR = 2, MUSTER_ATOMIC_XOR = 3, MUSTER_ATOMIC_MIN = 4, MUSTER_ATOMIC_MAX = 5, MUSTER_ATOMIC_UMIN = 6, MUSTER_ATOMIC_UMAX = 7 };
@@ -178,7 +179,7 @@ struct muster_agent_config { uint32_t struct_size; uint32_t flags; const char *c
 struct muster_agent_state { uint32_t phase; uint32_t worker_count; uint32_t running; uint32_t restarts; uint32_t group_rank; uint32_t group_world_size; uint32_t first_rank; uint32_t world_size; uint64_t round; char master_address[256]; uint32_t master_port; uint32_t reserved[7]; };
 struct muster_process_exit { int32_t kind; int32_t value; };
 struct muster_agent_worker { uint32_t local_rank; uint32_t rank; uint32_t state; uint32_t restarts; int32_t pid; muster_process_exit exit; uint32_t reserved0; int64_t started_unix_ns; int64_t ended_unix_ns; int64_t failed_unix_ns; uint64_t round; char message[512]; char directory[256]; };
-struct muster_am_config { uint32_t struct_size; uint32_t max_bytes; uint32_t max_requests; uint32_t reserved; muster_queue *queue; uint64_t tag; };
+struct muster_am_config { uint32_t struct_size; uint32_t max_bytes; uint32_t max_requests; uint32_t flags; muster_queue *queue; uint64_t tag; };
 struct muster_am_peer { muster_status status; uint32_t requests; uint64_t sent; uint64_t executed; uint64_t unsent_bytes; uint32_t max_bytes; uint32_t max_requests; };
 struct muster_am_request_info { const void *data; size_t bytes; uint32_t peer; uint32_t handler; };
 struct muster_atomic_condition { const void *cell; uint64_t value; uint32_t size_bytes; int32_t comparison; uint32_t is_true; uint32_t reserved; };
@@ -209,7 +210,7 @@ struct muster_memory_view { const uint64_t *bases; uint64_t segment_bytes; uint3
 struct muster_memory_operation { uint32_t struct_size; uint32_t kind; muster_gptr target; void *local; uint64_t bytes; uint32_t cell; int32_t order; int32_t operation; uint32_t notify; uint64_t value; uint64_t expected; uint64_t expected_count; muster_gptr signal; };
 struct muster_memory_result { uint64_t value; uint64_t count; };
 struct muster_memory_stats { uint64_t heap_bytes; uint64_t fresh_bytes; uint64_t used_bytes; uint64_t used_blocks; uint64_t allocated; uint64_t refused; uint64_t symmetric_bytes; uint64_t reserved; };
-struct muster_memory_locale_info { muster_status status; uint32_t is_mapped; uint32_t node; uint32_t requests; };
+struct muster_memory_locale_info { muster_status status; uint32_t is_mapped; uint32_t node; uint32_t requests; uint64_t dropped; };
 struct muster_message_header { uint32_t struct_size; uint32_t type; uint64_t source; uint64_t destination; uint64_t target; int64_t target_version; uint64_t trace_id[2]; uint64_t span_id; uint32_t trace_flags; uint32_t hops; };
 struct muster_buffer { const void *data; uint64_t bytes; };
 struct muster_value { int64_t integer; double real; const void *data; uint64_t bytes; };
@@ -413,6 +414,7 @@ muster_status muster_memory_flush(muster_memory *memory, uint32_t locale, int64_
 muster_status muster_memory_get_locale(muster_memory *memory, uint32_t locale, muster_memory_locale_info *out_info, muster_error *error);
 muster_status muster_memory_epoch(muster_memory *memory, muster_epoch **out_epoch);
 muster_status muster_memory_reclaim(muster_memory *memory, muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint32_t *out_freed);
+muster_status muster_memory_clear(muster_memory *memory, muster_epoch_token *token, int64_t timeout_ns, uint64_t *out_freed);
 muster_status muster_memory_get_stats(muster_memory *memory, uint32_t locale, int64_t timeout_ns, muster_memory_stats *out_stats);
 muster_status muster_message_create(muster_message **out_message);
 muster_status muster_message_copy(const muster_message *message, muster_message **out_message);
@@ -756,6 +758,7 @@ surface.functions = {
   { "muster_memory_get_locale", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "gives_struct", "out_info", "muster_memory_locale_info" }, { "error", "error", "muster_error" } } },
   { "muster_memory_epoch", "muster_status", { { "handle", "memory", "muster_memory" }, { "new", "out_epoch", "muster_epoch" } } },
   { "muster_memory_reclaim", "muster_status", { { "handle", "memory", "muster_memory" }, { "as_it_is", "token", "muster_epoch_token" }, { "number", "max_objects", "uint32_t" }, { "number", "max_ns", "uint64_t" }, { "gives_number", "out_freed", "uint32_t" } } },
+  { "muster_memory_clear", "muster_status", { { "handle", "memory", "muster_memory" }, { "as_it_is", "token", "muster_epoch_token" }, { "number", "timeout_ns", "int64_t" }, { "gives_number", "out_freed", "uint64_t" } } },
   { "muster_memory_get_stats", "muster_status", { { "handle", "memory", "muster_memory" }, { "number", "locale", "uint32_t" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_stats", "muster_memory_stats" } } },
   { "muster_message_create", "muster_status", { { "new", "out_message", "muster_message" } } },
   { "muster_message_copy", "muster_status", { { "handle", "message", "muster_message" }, { "new", "out_message", "muster_message" } } },
@@ -935,7 +938,7 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_agent_config", 168, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "worker_count", 32, "uint32_t" }, { "max_restarts", 36, "uint32_t" }, { "grace_ns", 40, "int64_t" }, { "run_id", 48, "char" }, { "role", 56, "char" }, { "log_dir", 64, "char" }, { "log_outputs", 72, "uint32_t" }, { "console_outputs", 76, "uint32_t" }, { "out_fd_plus_one", 80, "int32_t" }, { "err_fd_plus_one", 84, "int32_t" }, { "local_address", 88, "char" }, { "rendezvous", 96, "muster_rendezvous_config" }, { "master_address", 104, "char" }, { "master_port", 112, "uint32_t" }, { "reserved0", 116, "uint32_t" }, { "join_timeout_ns", 120, "int64_t" }, { "exit_timeout_ns", 128, "int64_t" }, { "outputs", 136, "muster_agent_outputs" }, { "output_count", 144, "uint64_t" }, { "reserved", 152, "uint64_t" } } },
   { "muster_agent_state", 328, { { "phase", 0, "uint32_t" }, { "worker_count", 4, "uint32_t" }, { "running", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "group_rank", 16, "uint32_t" }, { "group_world_size", 20, "uint32_t" }, { "first_rank", 24, "uint32_t" }, { "world_size", 28, "uint32_t" }, { "round", 32, "uint64_t" }, { "master_address", 40, "char" }, { "master_port", 296, "uint32_t" }, { "reserved", 300, "uint32_t" } } },
   { "muster_agent_worker", 832, { { "local_rank", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "state", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "pid", 16, "int32_t" }, { "exit", 20, "muster_process_exit" }, { "reserved0", 28, "uint32_t" }, { "started_unix_ns", 32, "int64_t" }, { "ended_unix_ns", 40, "int64_t" }, { "failed_unix_ns", 48, "int64_t" }, { "round", 56, "uint64_t" }, { "message", 64, "char" }, { "directory", 576, "char" } } },
-  { "muster_am_config", 32, { { "struct_size", 0, "uint32_t" }, { "max_bytes", 4, "uint32_t" }, { "max_requests", 8, "uint32_t" }, { "reserved", 12, "uint32_t" }, { "queue", 16, "muster_queue" }, { "tag", 24, "uint64_t" } } },
+  { "muster_am_config", 32, { { "struct_size", 0, "uint32_t" }, { "max_bytes", 4, "uint32_t" }, { "max_requests", 8, "uint32_t" }, { "flags", 12, "uint32_t" }, { "queue", 16, "muster_queue" }, { "tag", 24, "uint64_t" } } },
   { "muster_am_peer", 40, { { "status", 0, "muster_status" }, { "requests", 4, "uint32_t" }, { "sent", 8, "uint64_t" }, { "executed", 16, "uint64_t" }, { "unsent_bytes", 24, "uint64_t" }, { "max_bytes", 32, "uint32_t" }, { "max_requests", 36, "uint32_t" } } },
   { "muster_am_request_info", 24, { { "data", 0, "void" }, { "bytes", 8, "size_t" }, { "peer", 16, "uint32_t" }, { "handler", 20, "uint32_t" } } },
   { "muster_atomic_condition", 32, { { "cell", 0, "void" }, { "value", 8, "uint64_t" }, { "size_bytes", 16, "uint32_t" }, { "comparison", 20, "int32_t" }, { "is_true", 24, "uint32_t" }, { "reserved", 28, "uint32_t" } } },
@@ -966,7 +969,7 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_memory_operation", 80, { { "struct_size", 0, "uint32_t" }, { "kind", 4, "uint32_t" }, { "target", 8, "muster_gptr" }, { "local", 16, "void" }, { "bytes", 24, "uint64_t" }, { "cell", 32, "uint32_t" }, { "order", 36, "int32_t" }, { "operation", 40, "int32_t" }, { "notify", 44, "uint32_t" }, { "value", 48, "uint64_t" }, { "expected", 56, "uint64_t" }, { "expected_count", 64, "uint64_t" }, { "signal", 72, "muster_gptr" } } },
   { "muster_memory_result", 16, { { "value", 0, "uint64_t" }, { "count", 8, "uint64_t" } } },
   { "muster_memory_stats", 64, { { "heap_bytes", 0, "uint64_t" }, { "fresh_bytes", 8, "uint64_t" }, { "used_bytes", 16, "uint64_t" }, { "used_blocks", 24, "uint64_t" }, { "allocated", 32, "uint64_t" }, { "refused", 40, "uint64_t" }, { "symmetric_bytes", 48, "uint64_t" }, { "reserved", 56, "uint64_t" } } },
-  { "muster_memory_locale_info", 16, { { "status", 0, "muster_status" }, { "is_mapped", 4, "uint32_t" }, { "node", 8, "uint32_t" }, { "requests", 12, "uint32_t" } } },
+  { "muster_memory_locale_info", 24, { { "status", 0, "muster_status" }, { "is_mapped", 4, "uint32_t" }, { "node", 8, "uint32_t" }, { "requests", 12, "uint32_t" }, { "dropped", 16, "uint64_t" } } },
   { "muster_message_header", 72, { { "struct_size", 0, "uint32_t" }, { "type", 4, "uint32_t" }, { "source", 8, "uint64_t" }, { "destination", 16, "uint64_t" }, { "target", 24, "uint64_t" }, { "target_version", 32, "int64_t" }, { "trace_id", 40, "uint64_t" }, { "span_id", 56, "uint64_t" }, { "trace_flags", 64, "uint32_t" }, { "hops", 68, "uint32_t" } } },
   { "muster_buffer", 16, { { "data", 0, "void" }, { "bytes", 8, "uint64_t" } } },
   { "muster_value", 32, { { "integer", 0, "int64_t" }, { "real", 8, "double" }, { "data", 16, "void" }, { "bytes", 24, "uint64_t" } } },

@@ -19,6 +19,9 @@ pub struct muster_am_request {
     _private: [u8; 0],
 }
 
+// muster_am_flags: muster_am_configflags.
+pub const MUSTER_AM_NO_POLLING: u32 = 1;
+
 // muster_am_event: muster_completionevents of an endpoint.
 pub const MUSTER_AM_PEER_ENDED: u32 = 1;
 
@@ -32,7 +35,7 @@ pub struct muster_am_config {
     pub struct_size: u32,
     pub max_bytes: u32,
     pub max_requests: u32,
-    pub reserved: u32,
+    pub flags: u32,
     pub queue: *mut muster_queue,
     pub tag: u64,
 }
@@ -130,7 +133,7 @@ mod layout {
         at!(muster_am_config, struct_size, 0);
         at!(muster_am_config, max_bytes, 4);
         at!(muster_am_config, max_requests, 8);
-        at!(muster_am_config, reserved, 12);
+        at!(muster_am_config, flags, 12);
         at!(muster_am_config, queue, 16);
         at!(muster_am_config, tag, 24);
         assert_eq!(size_of::<muster_am_peer>(), 40);

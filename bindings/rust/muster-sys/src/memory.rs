@@ -153,6 +153,7 @@ pub struct muster_memory_locale_info {
     pub is_mapped: u32,
     pub node: u32,
     pub requests: u32,
+    pub dropped: u64,
 }
 
 impl Default for muster_memory_locale_info {
@@ -197,6 +198,8 @@ extern "C" {
     pub fn muster_memory_epoch(memory: *mut muster_memory, out_epoch: *mut *mut muster_epoch) -> muster_status;
     /// Frees objects of a token whose time has come: those that were given to muster_epoch_retire(), which are blocks of this memory on any locale.
     pub fn muster_memory_reclaim(memory: *mut muster_memory, token: *mut muster_epoch_token, max_objects: u32, max_ns: u64, out_freed: *mut u32) -> muster_status;
+    /// Frees all objects that a token has deferred, and returns when their owners have done so: the end of a structure, or a moment at which memory is counted.
+    pub fn muster_memory_clear(memory: *mut muster_memory, token: *mut muster_epoch_token, timeout_ns: i64, out_freed: *mut u64) -> muster_status;
     /// Returns the counters of the heap of a locale.
     pub fn muster_memory_get_stats(memory: *mut muster_memory, locale: u32, timeout_ns: i64, out_stats: *mut muster_memory_stats) -> muster_status;
 }
@@ -249,10 +252,11 @@ mod layout {
         at!(muster_memory_stats, refused, 40);
         at!(muster_memory_stats, symmetric_bytes, 48);
         at!(muster_memory_stats, reserved, 56);
-        assert_eq!(size_of::<muster_memory_locale_info>(), 16);
+        assert_eq!(size_of::<muster_memory_locale_info>(), 24);
         at!(muster_memory_locale_info, status, 0);
         at!(muster_memory_locale_info, is_mapped, 4);
         at!(muster_memory_locale_info, node, 8);
         at!(muster_memory_locale_info, requests, 12);
+        at!(muster_memory_locale_info, dropped, 16);
     }
 }

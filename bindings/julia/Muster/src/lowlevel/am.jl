@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/am.h; do not edit.
 
+# muster_am_flags: muster_am_config::flags.
+const MUSTER_AM_NO_POLLING = UInt32(1)
+
 # muster_am_event: muster_completion::events of an endpoint.
 const MUSTER_AM_PEER_ENDED = UInt32(1)
 
@@ -12,12 +15,12 @@ struct muster_am_config # 32 bytes
     struct_size::UInt32
     max_bytes::UInt32
     max_requests::UInt32
-    reserved::UInt32
+    flags::UInt32
     queue::Ptr{muster_queue}
     tag::UInt64
 end
-muster_am_config(; max_bytes = 0, max_requests = 0, reserved = 0, queue = C_NULL, tag = 0) =
-    muster_am_config(sizeof(muster_am_config), max_bytes, max_requests, reserved, queue, tag)
+muster_am_config(; max_bytes = 0, max_requests = 0, flags = 0, queue = C_NULL, tag = 0) =
+    muster_am_config(sizeof(muster_am_config), max_bytes, max_requests, flags, queue, tag)
 
 # State of a peer.
 struct muster_am_peer # 40 bytes

@@ -83,11 +83,12 @@ struct muster_memory_stats # 64 bytes
 end
 
 # State of a locale.
-struct muster_memory_locale_info # 16 bytes
+struct muster_memory_locale_info # 24 bytes
     status::muster_status
     is_mapped::UInt32
     node::UInt32
     requests::UInt32
+    dropped::UInt64
 end
 
 # Makes a memory, with all members of a group.
@@ -191,6 +192,12 @@ const at_muster_memory_reclaim = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_reclaim => at_muster_memory_reclaim)
 @inline muster_memory_reclaim(memory, token, max_objects, max_ns, out_freed) =
     ccall(at_muster_memory_reclaim[], muster_status, (Ptr{muster_memory}, Ptr{muster_epoch_token}, UInt32, UInt64, Ptr{UInt32}), memory, token, max_objects, max_ns, out_freed)
+
+# Frees all objects that a token has deferred, and returns when their owners have done so: the end of a structure, or a moment at which memory is counted.
+const at_muster_memory_clear = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_memory_clear => at_muster_memory_clear)
+@inline muster_memory_clear(memory, token, timeout_ns, out_freed) =
+    ccall(at_muster_memory_clear[], muster_status, (Ptr{muster_memory}, Ptr{muster_epoch_token}, Int64, Ptr{UInt64}), memory, token, timeout_ns, out_freed)
 
 # Returns the counters of the heap of a locale.
 const at_muster_memory_get_stats = Ref{Ptr{Cvoid}}(C_NULL)

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Objects that locales have deferred go back to the heaps of their owners: all of them by muster_memory_clear(), in
+// parts and from full streams by muster_memory_reclaim(), and those of a locale that has ended are counted.
+// ctest: quick timeout=60
+#include "memory_run.h"
+
+enum { objects = 3000 };
+
+static void meet(member *me) {
+    muster_error error = {0};
+    CHECK_OK(muster_group_barrier(me->group, 30 * second, &error), error);
+}
+static uint64_t used_blocks(muster_memory *memory, uint32_t locale) {
+    muster_memory_stats stats;
+    CHECK(muster_memory_get_stats(memory, locale, 30 * second, &stats) == MUSTER_OK);
+    return stats.used_blocks;
+}
+static void retire_new(muster_memory *memory, muster_epoch_token *token, uint32_t locale) {
+    muster_gptr made = 0;
+    CHECK(muster_memory_allocate(memory, locale, 48, 30 * second, &made) == MUSTER_OK);
+    CHECK(muster_epoch_retire(token, made) == MUSTER_OK);
+}
+static const muster_memory_config config = {
+    .struct_size = sizeof config, .segment_bytes = 1 << 20, .max_tokens = 8, .max_pending = 8 * objects};
+
+static void clear_all(member *me) {
+    muster_memory *const memory = open_memory(me, &config);
+    muster_epoch *epoch = NULL;
+    muster_epoch_token *token = NULL, *pinned = NULL;
+    uint64_t freed = 7;
+    CHECK(muster_memory_epoch(memory, &epoch) == MUSTER_OK);
+    CHECK(muster_epoch_register(epoch, &token, NULL) == MUSTER_OK && muster_epoch_register(epoch, &pinned, NULL) == MUSTER_OK);
+    CHECK(muster_memory_clear(memory, token, -1, &freed) == MUSTER_OK && freed == 0);
+    meet(me);
+    CHECK(muster_epoch_pin(pinned) == MUSTER_OK);
+    for (uint32_t i = 0; i < objects; i++) retire_new(memory, token, i % me->size);
+    meet(me);
+    // A reader stays: nothing is freed, here or elsewhere, and the limit of time holds.
+    CHECK(muster_memory_clear(memory, token, 0, &freed) == MUSTER_TIMEOUT && freed == 0);
+    CHECK(muster_memory_clear(memory, token, 20 * ms, &freed) == MUSTER_TIMEOUT && freed == 0);
+    CHECK(used_blocks(memory, (me->rank + 1) % me->size) == objects / me->size * me->size);
+    meet(me);
+    CHECK(muster_memory_clear(memory, pinned, -1, &freed) == MUSTER_E_WOULD_DEADLOCK);
+    CHECK(muster_epoch_unpin(pinned) == MUSTER_OK);
+    CHECK(muster_memory_clear(memory, token, 30 * second, &freed) == MUSTER_OK && freed == objects);
+    meet(me);
+    for (uint32_t locale = 0; locale < me->size; locale++) CHECK(used_blocks(memory, locale) == 0);
+    CHECK(muster_memory_clear(NULL, token, -1, &freed) == MUSTER_E_ARG);
+    CHECK(muster_memory_clear(memory, NULL, -1, NULL) == MUSTER_E_ARG);
+    CHECK(muster_epoch_unregister(token) == MUSTER_OK && muster_epoch_unregister(pinned) == MUSTER_OK);
+    meet(me);
+    muster_memory_release(memory);
+}
+
+static void lose_a_locale(member *me) {
+    muster_memory *const memory = open_memory(me, &config);
+    muster_epoch *epoch = NULL;
+    muster_epoch_token *token = NULL;
+    const uint32_t last = me->size - 1;
+    uint64_t freed = 0;
+    CHECK(muster_memory_epoch(memory, &epoch) == MUSTER_OK && muster_epoch_register(epoch, &token, NULL) == MUSTER_OK);
+    for (uint32_t i = 0; i < objects; i++) retire_new(memory, token, i % me->size);
+    meet(me);
+    if (me->rank == last) {
+        CHECK(muster_memory_clear(memory, token, 30 * second, NULL) == MUSTER_OK);
+        CHECK(muster_epoch_unregister(token) == MUSTER_OK);
+        muster_memory_release(memory);
+    }
+    meet(me);
+    if (me->rank == last) {
+        meet(me);
+        return;
+    }
+    CHECK(muster_memory_clear(memory, token, 30 * second, &freed) == MUSTER_OK && freed == objects);
+    muster_memory_locale_info info;
+    CHECK(muster_memory_get_locale(memory, last, &info, NULL) == MUSTER_OK);
+    CHECK(info.status != MUSTER_OK && info.dropped == objects / me->size);
+    CHECK(muster_memory_get_locale(memory, 1 - me->rank, &info, NULL) == MUSTER_OK && info.dropped == 0);
+    CHECK(muster_epoch_unregister(token) == MUSTER_OK);
+    meet(me);
+    muster_memory_release(memory);
+}
+
+static void test_clear(void **state) {
+    (void)state;
+    run_members(3, &(member){0}, clear_all);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(3, &(member){0}, clear_all);
+    memory_flags = 0;
+}
+
+static void test_objects_of_a_locale_that_has_ended_are_counted(void **state) {
+    (void)state;
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(3, &(member){0}, lose_a_locale);
+    memory_flags = 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clear),
+                                       cmocka_unit_test(test_objects_of_a_locale_that_has_ended_are_counted)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
