@@ -264,11 +264,12 @@ void AmPeer::get(muster_am_peer &out, Error &why) noexcept {
 
 bool AmPeer::begin_reading(bool is_loop) noexcept {
     const std::lock_guard hold(lock_);
-    if (ended_ || (!is_loop && placed.to != nullptr && !placed.call)) return false; // the loop thread's, until it is full
+    if (ended_) return false;
     if (is_read_) {
         loop_was_refused_ = loop_was_refused_ || is_loop;
         return false;
     }
+    if (!is_loop && placed.to != nullptr) return false; // memory of the host: the loop thread reads until it is full
     is_read_ = true;
     return true;
 }

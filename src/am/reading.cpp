@@ -20,6 +20,7 @@ bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
     const bool reads = from.begin_reading(true);
     const uint64_t executed = from.executed();
     const size_t placed = reads ? from.placed.done : 0;
+    bool has_placed = false;
     Status status = MUSTER_AGAIN;
     try {
         for (const AmPeer::Frame &frame : from.take_deferred()) {
@@ -35,11 +36,12 @@ bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
         status = MUSTER_OK;
         for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++)
             status = try_read(from, in_.data(), from.was_placed ? caller_buffer_bytes : in_.size(), once, arms);
+        has_placed = from.placed.done != placed;
         from.leave_reading();
     }
     if (status == MUSTER_OK) read_later(from);
     if (status < 0) stream_ended(from);
-    return reads && (from.executed() != executed || from.placed.done != placed);
+    return has_placed || from.executed() != executed;
 }
 
 // Peers whose requests follow each other closely. Afterwards, or for a turn of the loop, which other tasks and
