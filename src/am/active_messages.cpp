@@ -16,7 +16,8 @@ constexpr size_t in_buffer_bytes = 128 * 1024;
 
 ActiveMessages::ActiveMessages(Context &context, Settings what, Ref<Queue> events)
     : settings(std::move(what)), context_(&context), events_(std::move(events)), in_(in_buffer_bytes),
-      scratch_(settings.limits.max_bytes), can_poll_(settings.polls && !context.external() && sysconf(_SC_NPROCESSORS_ONLN) > 1) {}
+      scratch_(settings.limits.max_bytes),
+      can_poll_(settings.polls && !context.external() && sysconf(_SC_NPROCESSORS_ONLN) > 1) {}
 
 Result<Ref<ActiveMessages>> ActiveMessages::make(Context &context, Settings settings) {
     auto events = Queue::create(context, event_queue_spare);

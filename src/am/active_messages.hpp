@@ -34,9 +34,9 @@ class ActiveMessages final : public Object, private Source {
         void *user = nullptr;
         Ref<Queue> queue; // without a function
         uint64_t tag = 0;
-        // Of internal handlers, and of large payloads that are copied once. `place`: where the bytes of a request belong
-        // that follow the first `place_after`, of so many in all; null: it is read as any request. Afterwards `placed`
-        // executes it, with the first bytes.
+        // Of internal handlers, and of large payloads that are copied once. `place`: where the bytes of a request
+        // belong that follow the first `place_after`, of so many in all; null: it is read as any request. Afterwards
+        // `placed` executes it, with the first bytes.
         unsigned char *(*place)(void *user, const unsigned char *data, size_t total) = nullptr;
         size_t place_after = 0;
         muster_am_fn placed = nullptr;
@@ -48,9 +48,9 @@ class ActiveMessages final : public Object, private Source {
     Result<uint32_t> add_peer(Stream &stream);
     Ref<AmPeer> peer(uint32_t number) noexcept; // empty: no such peer
 
-    // The role of the reader, for a thread that waits for replies: it saves a change from thread to thread. Meanwhile the
-    // watch is not armed, so that bytes do not wake the loop thread, too. A thread with the role waits for nothing else:
-    // the peer may wait for this side to read.
+    // The role of the reader, for a thread that waits for replies: it saves a change from thread to thread. Meanwhile
+    // the watch is not armed, so that bytes do not wake the loop thread, too. A thread with the role waits for nothing
+    // else: the peer may wait for this side to read.
     class Reader {
       public:
         Reader(ActiveMessages &am, Ref<AmPeer> peer) noexcept : am_(am), peer_(std::move(peer)) {}
@@ -87,8 +87,8 @@ class ActiveMessages final : public Object, private Source {
         Ref<AmCall> call;
         Error why;
     };
-    // `made`: the call, of the caller's; by default a new one. `reader`: of this thread, where only the deadline and the
-    // reply end its wait; it may keep the role afterwards.
+    // `made`: the call, of the caller's; by default a new one. `reader`: of this thread, where only the deadline and
+    // the reply end its wait; it may keep the role afterwards.
     Started start(const Request &request, Deadline &deadline, Ref<AmCall> made = {});
     AmCall::Outcome finish(Started &started, Deadline &deadline, Reader *reader);
     AmCall::Outcome finish(Started &started, Deadline &deadline) {

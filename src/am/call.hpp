@@ -18,8 +18,8 @@ class AmCall final : public Object, public QueueOperation {
     // What the entry of a success says, where that is not the size of the reply. Before the request.
     void set_entry_bytes(uint64_t bytes) noexcept { entry_bytes_ = bytes; }
 
-    // For a thread that will wait for it: if this thread reads the reply itself, the bytes are read to their place, since
-    // nothing else ends the call and gives that place back meanwhile.
+    // For a thread that will wait for it: if this thread reads the reply itself, the bytes are read to their place,
+    // since nothing else ends the call and gives that place back meanwhile.
     void set_reader() noexcept { reader_ = pthread_self(), has_reader_ = true; }
     // Where a reply of so many bytes is to be read; null: it is not.
     unsigned char *place_for(size_t bytes) noexcept {
@@ -30,14 +30,17 @@ class AmCall final : public Object, public QueueOperation {
     // Without data: it is in its place.
     void answer(Status status, const unsigned char *data, size_t bytes) noexcept {
         unless_over([&] {
-            if (reply_ != nullptr && data != nullptr && bytes != 0) std::copy_n(data, std::min(bytes, capacity_), place());
+            if (reply_ != nullptr && data != nullptr && bytes != 0)
+                std::copy_n(data, std::min(bytes, capacity_), place());
         });
         const bool fits = reply_ == nullptr || bytes <= capacity_;
         end(!fits && status >= 0
                 ? Error::make(MUSTER_E_LIMIT, "the reply has %zu bytes, and there is room for %zu", bytes, capacity_)
             : status == MUSTER_OK ? Error()
                                   : Error::from_status(status),
-            entry_bytes_ == UINT64_MAX ? bytes : fits && status >= 0 ? entry_bytes_ : 0);
+            entry_bytes_ == UINT64_MAX ? bytes
+            : fits && status >= 0      ? entry_bytes_
+                                       : 0);
     }
     void end(const Error &why, size_t bytes = 0) noexcept {
         Outcome outcome;

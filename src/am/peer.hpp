@@ -123,7 +123,7 @@ class AmPeer final : public Object {
     std::vector<uint32_t> free_;
     uint32_t outstanding_ = 0, served_ = 0;
     uint64_t sent_ = 0;
-    Status failure_ = MUSTER_OK; // of unattended calls
+    Status failure_ = MUSTER_OK;              // of unattended calls
     bool ended_ = false, is_written_ = false; // a thread writes directly; what others write waits in out_
     Error why_;
     bool is_read_ = false, loop_was_refused_ = false;

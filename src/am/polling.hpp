@@ -11,8 +11,8 @@
 namespace muster {
 
 // Loop thread. Two things end it: requests that do not follow within the time (Awake), and a processor that another
-// thread needs. The latter shows as looks that are far apart. Where that takes longer than as many wake-ups as there were
-// requests, polling is suspended for a number of wake-ups that doubles each time.
+// thread needs. The latter shows as looks that are far apart. Where that takes longer than as many wake-ups as there
+// were requests, polling is suspended for a number of wake-ups that doubles each time.
 class Polling {
   public:
     static constexpr int64_t late_ns = 200'000; // between two looks: the thread did not have the processor

@@ -179,8 +179,8 @@ Status ActiveMessages::read_once(AmPeer &from, unsigned char *buffer, size_t cap
     return take(from, buffer, moved) ? MUSTER_OK : MUSTER_E_PROTOCOL;
 }
 
-// The rest of a large payload, to its place. In memory of the host only while the endpoint is open: close() waits for the
-// lock.
+// The rest of a large payload, to its place. In memory of the host only while the endpoint is open: close() waits for
+// the lock.
 Status ActiveMessages::read_placed(AmPeer &from, Deadline &deadline, bool arms) {
     AmPeer::Placed &placed = from.placed;
     {

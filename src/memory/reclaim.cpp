@@ -52,7 +52,9 @@ Status Memory::clear(muster_epoch_token *token, Deadline &deadline, uint64_t &ou
     Status first = MUSTER_OK;
     BackOff back_off(10'000, 1'000'000);
     for (;;) {
-        const int64_t left = deadline.look_once() ? 0 : deadline.endless() ? turn_ns : std::min(deadline.left(), turn_ns);
+        const int64_t left = deadline.look_once() ? 0
+                             : deadline.endless() ? turn_ns
+                                                  : std::min(deadline.left(), turn_ns);
         const Status waited = muster_epoch_synchronize(token, left, nullptr);
         if (group_->context().closed()) return MUSTER_E_CLOSED;
         if (waited == MUSTER_TIMEOUT && !deadline.look_once() && !deadline.passed()) continue;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t max_requests_of_memory = 256;
 constexpr size_t puts_under_way = 4, gets_under_way = 12; // pieces of one copy
-constexpr size_t freed_per_request = 512; // objects
+constexpr size_t freed_per_request = 512;                 // objects
 
 } // namespace
 
@@ -130,7 +130,7 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
         auto *const local = static_cast<char *>(what.local) + done;
         void *const reply = is_put ? nullptr : local;
         const auto call = make_ref<AmCall>(am_->context(), reply, is_put ? 0 : piece.bytes, false);
-        ActiveMessages::Request made{peer, number_of(MemoryHandler::run), request, sizeof request,
+        ActiveMessages::Request made{peer,  number_of(MemoryHandler::run), request, sizeof request,
                                      reply, is_put ? 0 : piece.bytes};
         std::vector<char> copied;
         {
@@ -255,9 +255,9 @@ bool RemoteLocales::send_freed_of(uint32_t locale) noexcept {
         unsigned char request[freed_per_request * sizeof(uint64_t)];
         for (size_t i = 0; i < count; i++) put_u64(request + i * sizeof(uint64_t), unsent[sent + i]);
         try {
-            begun = am_->begin({peers_[locale], number_of(MemoryHandler::release), request, count * sizeof(uint64_t),
-                                nullptr, 0},
-                               nullptr, 0);
+            begun = am_->begin(
+                {peers_[locale], number_of(MemoryHandler::release), request, count * sizeof(uint64_t), nullptr, 0},
+                nullptr, 0);
         } catch (const std::bad_alloc &) {
             begun = Error::from_status(MUSTER_E_NOMEM);
         }

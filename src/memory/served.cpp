@@ -116,7 +116,8 @@ muster_status stats_for_peer(void *user, uint32_t, const void *, size_t bytes, v
     memory.heap(memory.locale()).stats(found);
     uint64_t words[RemoteLocales::stats_words];
     std::memcpy(words, &found, sizeof words);
-    for (size_t i = 0; i < RemoteLocales::stats_words; i++) put_u64(static_cast<unsigned char *>(reply) + 8 * i, words[i]);
+    for (size_t i = 0; i < RemoteLocales::stats_words; i++)
+        put_u64(static_cast<unsigned char *>(reply) + 8 * i, words[i]);
     *out_bytes = sizeof words;
     return MUSTER_OK;
 }

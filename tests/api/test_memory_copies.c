@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random sequences of puts and gets of all sizes on a locale that is elsewhere: called, begun, with limits of time that
-// pass in their middle, with queues that are closed meanwhile. Two more threads copy without end, one of each locale, so
-// that both directions are full. What must hold: the bytes are those of a model, a signal comes after its bytes, and
+// pass in their middle, with queues that are closed meanwhile. Two more threads copy without end, one of each locale,
+// so that both directions are full. What must hold: the bytes are those of a model, a signal comes after its bytes, and
 // memory that the library gave back is not used.
 // ctest: quick timeout=180
 #include "memory_run.h"
@@ -105,8 +105,7 @@ static void begin(model *m, const step *s, bool is_put) {
     unsigned char *const data = malloc(s->bytes);
     if (is_put) fill(data, s->bytes, s->value);
     const muster_memory_operation copy = copy_of(m, is_put, s->from, s->bytes, data);
-    const muster_status status =
-        muster_memory_begin(m->memory, &copy, NULL, m->queue, (uint64_t)(free_one - m->begun));
+    const muster_status status = muster_memory_begin(m->memory, &copy, NULL, m->queue, (uint64_t)(free_one - m->begun));
     NEED(status == MUSTER_OK || status == MUSTER_AGAIN, status, s->bytes);
     if (status == MUSTER_OK)
         *free_one = (begun){is_put, true, s->from, s->bytes, data};
@@ -221,10 +220,9 @@ static void wait_for_phase(int wanted) {
 
 static void body(member *me) {
     const uint32_t other = 1 - me->rank;
-    muster_memory *const memory = open_memory(
-        me, &(muster_memory_config){.struct_size = sizeof(muster_memory_config),
-                                    .segment_bytes = symmetric_bytes + 65536,
-                                    .symmetric_bytes = symmetric_bytes});
+    muster_memory *const memory = open_memory(me, &(muster_memory_config){.struct_size = sizeof(muster_memory_config),
+                                                                          .segment_bytes = symmetric_bytes + 65536,
+                                                                          .symmetric_bytes = symmetric_bytes});
     const uint64_t regions = symmetric(memory, 3 * region, 4096), words = symmetric(memory, 64, 64);
     load background = {0};
     start_load(&background, memory, at(memory, other, regions + (1 + me->rank) * (uint64_t)region));
@@ -234,8 +232,11 @@ static void body(member *me) {
         atomic_store(&signal_of_owner, address);
         wait_for_phase(1);
     } else {
-        model m = {.memory = memory, .context = me->context, .region = at(memory, other, regions),
-                   .signal = at(memory, other, words), .counter = at(memory, other, words + 8)};
+        model m = {.memory = memory,
+                   .context = me->context,
+                   .region = at(memory, other, regions),
+                   .signal = at(memory, other, words),
+                   .counter = at(memory, other, words + 8)};
         m.shadow = calloc(1, region);
         m.unknown = calloc(1, region / 4096 + 1);
         CHECK(muster_queue_create(me->context, NULL, &m.queue, NULL) == MUSTER_OK);
@@ -257,12 +258,13 @@ static void body(member *me) {
 static void run(int count, const bool *without) {
     count_of_steps = count, left_out = without;
     memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
-    run_members(2, &(member){.listen = steps[0].value % 2 ? "tcp://127.0.0.1:0?upgrade=no" : "tcp://127.0.0.1:0"}, body);
+    run_members(2, &(member){.listen = steps[0].value % 2 ? "tcp://127.0.0.1:0?upgrade=no" : "tcp://127.0.0.1:0"},
+                body);
 }
 
 static void make_step(uint64_t *state, int i) {
-    static const enum operation often[] = {PUT,      PUT,       GET,       GET,  PUT_SOON, GET_SOON,
-                                           BEGIN_PUT, BEGIN_PUT, BEGIN_GET, TAKE, CLOSE,    SIGNAL, FETCH};
+    static const enum operation often[] = {PUT,       PUT,       GET,  GET,   PUT_SOON, GET_SOON, BEGIN_PUT,
+                                           BEGIN_PUT, BEGIN_GET, TAKE, CLOSE, SIGNAL,   FETCH};
     step *const s = &steps[i];
     s->operation = often[next_random(state) % (sizeof often / sizeof *often)];
     static const uint32_t sizes[] = {16, 4096, 20000, 70000, 300000, 1500000, region};
@@ -273,8 +275,9 @@ static void make_step(uint64_t *state, int i) {
 }
 
 static void print_step(int i) {
-    static const char *const names[operations] = {"put",       "get",  "put with a limit", "get with a limit", "begin put",
-                                                  "begin get", "take", "close the queue",  "signal",           "fetch"};
+    static const char *const names[operations] = {
+        "put",       "get",  "put with a limit", "get with a limit", "begin put",
+        "begin get", "take", "close the queue",  "signal",           "fetch"};
     fprintf(stderr, "  %d: %s from %u bytes %u value %u\n", i, names[steps[i].operation], steps[i].from, steps[i].bytes,
             steps[i].value);
 }

@@ -29,7 +29,8 @@ static void clear_all(member *me) {
     muster_epoch_token *token = NULL, *pinned = NULL;
     uint64_t freed = 7;
     CHECK(muster_memory_epoch(memory, &epoch) == MUSTER_OK);
-    CHECK(muster_epoch_register(epoch, &token, NULL) == MUSTER_OK && muster_epoch_register(epoch, &pinned, NULL) == MUSTER_OK);
+    CHECK(muster_epoch_register(epoch, &token, NULL) == MUSTER_OK &&
+          muster_epoch_register(epoch, &pinned, NULL) == MUSTER_OK);
     CHECK(muster_memory_clear(memory, token, -1, &freed) == MUSTER_OK && freed == 0);
     meet(me);
     CHECK(muster_epoch_pin(pinned) == MUSTER_OK);

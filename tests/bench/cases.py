@@ -259,6 +259,28 @@ def pgas():
             for size in (65536, MB80):
                 yield throughput("pgas", f"{what} {SIZES[size]} elsewhere over {over}", elsewhere(what, size),
                                  [("stream", command("link", "oneway", size, over=over))])
+    yield from locales()
+
+
+def locales():
+    """The workloads of the paper on AtomicObject and EpochManager, and a hash table, by 2 to 8 locales together."""
+    def workload(what, ranks, remote=50, mode="mapped"):
+        return ["locales", "--what", what, "--ranks", str(ranks), "--remote", str(remote), "--mode", mode]
+
+    def rate(name, line, peers):
+        return Case("pgas", name, "operations", "1/s", "high", "rate", line, peers)
+
+    for ranks in (2, 4, 8):
+        shmem = ["oshrun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), "locales_shmem"]
+        for what, name in (("mix", "mix of atomics"), ("table", "hash table")):
+            yield rate(f"{name}, {ranks} locales", workload(what, ranks), [("OpenSHMEM", [*shmem, "--what", what])])
+        for what, name in (("1", "each"), ("1024", "1024"), ("end", "all")):
+            yield rate(f"defer, reclaim after {name}, {ranks} locales", workload(f"defer-{what}", ranks), [])
+    for remote in (0, 100):
+        yield rate(f"defer, reclaim after 1024, {remote} % remote, 2 locales", workload("defer-1024", 2, remote), [])
+    for remote in (0, 50, 100):
+        yield rate(f"mix of atomics by messages, {remote} % remote, 2 locales", workload("mix", 2, remote, "messages"), [])
+    yield rate("hash table by messages, 2 locales", workload("table", 2, 50, "messages"), [])
 
 
 def memory():
