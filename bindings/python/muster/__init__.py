@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Muster: streams over any transport, stores, rendezvous, groups and clusters, by one shared library.
+
+    import muster
+    listener = muster.listen("tcp://127.0.0.1:0")
+    stream = muster.dial(listener.address)
+    other = listener.accept()
+    stream.write(b"hello")
+    other.read(5)
+
+Calls release the GIL while they wait, and handle Ctrl-C. Most have a form for coroutines with an `a` before its name, which
+is served by the running event loop of asyncio over one descriptor."""
+from . import _surface
+from ._core import (Canceled, Context, Error, Invalid, PeerGone, Refused, Stale, TimedOut, configure, context, version)
+from .group import Group
+from .rendezvous import Rendezvous, Round
+from .store import Changed, Entries, Entry, Store, StoreServer, op
+from .streams import Listener, Stream, adial, dial, listen, pair
+
+__all__ = ["Canceled", "Changed", "Context", "Entries", "Entry", "Error", "Group", "Invalid", "Listener", "PeerGone", "Refused",
+           "Rendezvous", "Round", "Stale", "Store", "StoreServer", "Stream", "TimedOut", "adial", "configure", "context",
+           "dial", "listen", "op", "pair", "version"]
