@@ -48,8 +48,9 @@ typedef struct muster_am_config {
 
 /** muster_am_config::flags. */
 enum muster_am_flags {
-    MUSTER_AM_NO_POLLING = 1 /**< The thread of the library sleeps after each request. Otherwise it polls for the next one,
-                                  for at most 64 us, while that finds requests and no other thread needs the processor. */
+    MUSTER_AM_NO_POLLING = 1 /**< The thread of the library sleeps after each request. Otherwise it polls for the next
+                                  one, for at most 64 us, while that finds requests and no other thread needs the
+                                  processor. */
 };
 
 /** muster_completion::events of an endpoint. */

@@ -231,8 +231,8 @@ static void run(int count, const bool *left_out) {
     pthread_t noise[2];
     for (int i = 0; i < 2; i++) {
         end *const own = &ends[i];
-        own->s = make_side(&(muster_am_config){
-            .max_requests = 64, .flags = steps[0].a % 3 == (uint32_t)i ? MUSTER_AM_NO_POLLING : 0});
+        own->s = make_side(
+            &(muster_am_config){.max_requests = 64, .flags = steps[0].a % 3 == (uint32_t)i ? MUSTER_AM_NO_POLLING : 0});
         NEED(muster_am_set_handler(own->s.am, ECHO, echo, own) == MUSTER_OK, i);
         NEED(muster_am_set_handler(own->s.am, ORDER, order, own) == MUSTER_OK, i);
         NEED(muster_am_serve(own->s.am, HOST, own->s.queue, 0) == MUSTER_OK, i);
