@@ -418,17 +418,17 @@ MUSTER_API muster_status muster_memory_epoch(muster_memory *memory, muster_epoch
 MUSTER_API muster_status muster_memory_reclaim(muster_memory *memory, muster_epoch_token *token, uint32_t max_objects,
                                                uint64_t max_ns, uint32_t *out_freed);
 
-/** Frees all objects that a token has deferred, and returns when their owners have done so: the end of a structure, or a
- * moment at which memory is counted. Each locale makes this call for each of its tokens, after no process uses the objects
- * any more; it waits until every token that was pinned before is unpinned. Objects of processes that have ended are freed,
- * too, by the first call on their host.
+/** Frees all objects that a token has deferred, and returns when their owners have done so: the end of a structure, or
+ * a moment at which memory is counted. Each locale makes this call for each of its tokens, after no process uses the
+ * objects any more; it waits until every token that was pinned before is unpinned. Objects of processes that have ended
+ * are freed, too, by the first call on their host.
  * @param[in]  memory      Memory.
  * @param[in]  token       Token of muster_memory_epoch(), not pinned.
  * @param[in]  timeout_ns  Maximum wait; 0 only looks, -1: no limit.
  * @param[out] out_freed   Number of objects, also of a failure; or NULL.
  * @retval MUSTER_OK       No object of the token is left.
- * @retval MUSTER_TIMEOUT  A token remains pinned, an object protected, or a locale has not answered in time; the objects
- *                         wait.
+ * @retval MUSTER_TIMEOUT  A token remains pinned, an object protected, or a locale has not answered in time; the
+ * objects wait.
  * @retval MUSTER_E_ARG    No memory or token, or one of the objects is no block; the others were freed.
  * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before; the others were freed.
  * @retval MUSTER_E_CLOSED  The context is closed.
