@@ -12,11 +12,12 @@ Calls release the GIL while they wait, and handle Ctrl-C. Most have a form for c
 is served by the running event loop of asyncio over one descriptor."""
 from . import _surface
 from ._core import (Canceled, Context, Error, Invalid, PeerGone, Refused, Stale, TimedOut, configure, context, version)
+from .executor import BrokenWorker, Executor
 from .group import Group
 from .rendezvous import Rendezvous, Round
 from .store import Changed, Entries, Entry, Store, StoreServer, op
 from .streams import Listener, Stream, adial, dial, listen, pair
 
-__all__ = ["Canceled", "Changed", "Context", "Entries", "Entry", "Error", "Group", "Invalid", "Listener", "PeerGone", "Refused",
+__all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Entries", "Entry", "Error", "Executor", "Group", "Invalid", "Listener", "PeerGone", "Refused",
            "Rendezvous", "Round", "Stale", "Store", "StoreServer", "Stream", "TimedOut", "adial", "configure", "context",
            "dial", "listen", "op", "pair", "version"]

@@ -393,7 +393,10 @@ class Context:
         config.window_bytes = window
         handle = ctypes.c_void_p()
         call("muster_context_create", ctypes.byref(config), ctypes.byref(handle))
-        self.handle, self._pid = handle.value, os.getpid()
+        self._adopt(handle.value)
+
+    def _adopt(self, handle):
+        self.handle, self._pid = handle, os.getpid()
         self._threaded, self._loops, self._lock = None, weakref.WeakKeyDictionary(), threading.Lock()
 
     @property
