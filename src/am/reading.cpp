@@ -14,13 +14,12 @@ constexpr int64_t poll_turn_ns = 50'000; // then the loop looks at its descripto
 constexpr uint32_t looks_per_check = 8;  // whether a task or a timer is due
 } // namespace
 
-// Loop thread. `arms`: the next bytes wake it; otherwise it polls this peer. True: requests were executed, or a part
-// of a large one has arrived.
+// Loop thread. `arms`: the next bytes wake it; otherwise it polls this peer. True: something
+// has arrived.
 bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
     const bool reads = from.begin_reading(true);
     const uint64_t executed = from.executed();
-    const size_t placed = reads ? from.placed.done : 0;
-    bool has_placed = false;
+    bool follows = false;
     Status status = MUSTER_AGAIN;
     try {
         for (const AmPeer::Frame &frame : from.take_deferred()) {
@@ -34,14 +33,17 @@ bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
     if (reads) {
         Deadline once(0);
         status = MUSTER_OK;
-        for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++)
+        bool has_read = false;
+        for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++) {
             status = try_read(from, in_.data(), from.was_placed ? caller_buffer_bytes : in_.size(), once, arms);
-        has_placed = from.placed.done != placed;
+            has_read = has_read || status == MUSTER_OK;
+        }
+        follows = has_read && status == MUSTER_AGAIN;
         from.leave_reading();
     }
     if (status == MUSTER_OK) read_later(from);
     if (status < 0) stream_ended(from);
-    return has_placed || from.executed() != executed;
+    return follows || from.executed() != executed;
 }
 
 // Peers whose requests follow each other closely. Afterwards, or for a turn of the loop, which other tasks and
