@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 SECRET = "a secret of the tests"
 os.environ["MUSTER_SECRET"] = SECRET
@@ -30,6 +31,14 @@ def together(*bodies):
         raise problems[0]
     assert not any(thread.is_alive() for thread in threads), "a body did not end"
     return results
+
+
+def until(condition, seconds=30):
+    """Looks again and again until it holds: for what another process does, of which there is no event here."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.002)
 
 
 def process(code, *arguments):

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from helpers import muster
+from helpers import muster, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -70,11 +70,8 @@ class Executors(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def begun(self, prefix, count):
-        deadline = time.monotonic() + 30
-        while len([name for name in os.listdir(self.folder.name) if name.startswith(prefix)]) < count:
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.005)
-        return [int(name[len(prefix):]) for name in os.listdir(self.folder.name) if name.startswith(prefix)]
+        """The functions that make a file with this prefix run."""
+        until(lambda: len([name for name in os.listdir(self.folder.name) if name.startswith(prefix)]) >= count)
 
     def test_calls(self):
         with executor(3) as workers:
@@ -179,7 +176,7 @@ class Executors(unittest.TestCase):
             with self.assertRaises(muster.BrokenWorker):
                 future.result(20)
         for process in processes:
-            self.assertFalse(os.path.isdir(f"/proc/{process}") and "Z" not in open(f"/proc/{process}/stat").read().split()[2])
+            self.assertFalse(os.path.isdir(f"/proc/{process}"))
 
 
 if __name__ == "__main__":

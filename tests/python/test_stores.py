@@ -3,10 +3,9 @@
 import array
 import asyncio
 import threading
-import time
 import unittest
 
-from helpers import SECRET, muster, process, together
+from helpers import SECRET, muster, process, together, until
 
 
 class Stores(unittest.TestCase):
@@ -52,12 +51,14 @@ class Stores(unittest.TestCase):
 
     def test_waits(self):
         store, other = self.store, muster.Store(self.server.address)
-        value, _ = together(lambda: store.get("later"), lambda: (time.sleep(0.05), other.set("later", "now")))
+        waits = lambda: self.server.stats()["waiting"] == 1  # noqa: E731
+        value, _ = together(lambda: store.get("later"), lambda: (until(waits), other.set("later", "now")))
         self.assertEqual(value, b"now")
         with self.assertRaises(TimeoutError):
             store.get("never", timeout=0.1)
         revision = store.list("watched/").revision
-        found, _ = together(lambda: store.changes("watched/", revision), lambda: other.set("watched/x", "1"))
+        found, _ = together(lambda: store.changes("watched/", revision),
+                            lambda: (until(waits), other.set("watched/x", "1")))
         self.assertEqual((found[0].key, found[0].value), (b"watched/x", b"1"))
         together(*(lambda rank=rank: (store if rank else other).barrier("all", rank, 3) for rank in range(3)))
         other.close()
@@ -85,8 +86,7 @@ class Stores(unittest.TestCase):
             waiting.append(caught.exception)
 
         def end():
-            while self.server.stats()["waiting"] == 0:
-                time.sleep(0.01)
+            until(lambda: self.server.stats()["waiting"] == 1)
             self.server.close()
         together(wait, end)
         self.assertIsInstance(waiting[0], muster.Error)
@@ -99,12 +99,11 @@ class StoresOfCoroutines(unittest.IsolatedAsyncioTestCase):
             await asyncio.gather(*(store.aset(f"k{n}", str(n)) for n in range(100)))
             self.assertEqual(await asyncio.gather(*waits), [str(n).encode() for n in range(100)])
             cancelled = asyncio.ensure_future(store.apop("queue"))
-            await asyncio.sleep(0.05)
+            await asyncio.get_running_loop().run_in_executor(None, until, lambda: server.stats()["waiting"] == 1)
             cancelled.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await cancelled
-            while server.stats()["waiting"] != 0:
-                await asyncio.sleep(0.01)
+            await asyncio.get_running_loop().run_in_executor(None, until, lambda: server.stats()["waiting"] == 0)
             await store.apush("queue", "kept")
             self.assertEqual(await store.apop("queue"), b"kept")
             with self.assertRaises(muster.Changed):

@@ -23,14 +23,20 @@ def free_port():
         return one.getsockname()[1]
 
 
+def resolves(name):
+    try:
+        return bool(socket.getaddrinfo(name, 0))
+    except OSError:
+        return False
+
+
 def run_all(commands, seconds=200, **more):
     """Their outputs, once all of them have succeeded."""
     running = [subprocess.Popen(command, env=dict(ENVIRONMENT, **more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True) for command in commands]
     outputs = together(*(lambda one=one: one.communicate(timeout=seconds)[0] for one in running))
-    for one, output in zip(running, outputs):
-        if one.returncode != 0:
-            raise AssertionError(f"status {one.returncode}:\n{output}")
+    if any(one.returncode != 0 for one in running):
+        raise AssertionError("\n".join(f"status {one.returncode}:\n{output}" for one, output in zip(running, outputs)))
     return "".join(outputs)
 
 
@@ -119,6 +125,8 @@ class Jobs(unittest.TestCase):
     def test_the_backend_muster(self):
         self.assertEqual(lines_of(self.job("muster", f"muster://127.0.0.1:{free_port()}/own?min=3", 3)), expected(3))
 
+    @unittest.skipUnless(resolves("localhost") and resolves(socket.gethostname()),
+                         "torchrun needs the names of this host, and they are not in /etc/hosts")
     def test_torchrun_goes_on_after_a_kill(self):
         agent = [sys.executable, "-m", "muster.torch", "--rdzv_backend=muster", f"--rdzv_endpoint=127.0.0.1:{free_port()}",
                  "--rdzv_id=job", "--nnodes=2", "--nproc_per_node=2", "--max_restarts=3", "--monitor_interval=0.2",

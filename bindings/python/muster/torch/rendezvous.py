@@ -16,6 +16,7 @@ from .store import Store
 BACKEND = "muster"
 DEFAULT_PORT = 29400
 log = logging.getLogger(__name__)
+_members = []  # of process groups, until this process ends
 
 
 def store_url(endpoint: str) -> str:
@@ -120,7 +121,8 @@ def _by_url(url, timeout=datetime.timedelta(seconds=300), **_):
     if rank >= 0 and round_.rank != rank:
         raise ValueError(f"{url}: rank {rank} belongs to another member; this one has rank {round_.rank}")
     store = Store(round_.store(), timeout)
-    store.member = member  # the round is over when it is released
+    # Torch keeps only the C++ part of a store; without the member the round would be over, and a store that it serves gone.
+    _members.append((member, store))
     yield store, round_.rank, round_.world
     raise RuntimeError("the ranks of a run change by a new rendezvous, with a new process group")
 
