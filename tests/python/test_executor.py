@@ -154,7 +154,7 @@ class Executors(unittest.TestCase):
             workers.shutdown(wait=False, cancel_futures=True)
 
     def test_workers_that_cannot_be_started(self):
-        with muster.Executor(2, argv=["/nowhere/python"], join_timeout=20) as workers:
+        with muster.Executor(2, argv=["/nowhere/python"], join_timeout=20, restart=True) as workers:
             with self.assertRaises(muster.Error):
                 workers.wait_for(1, timeout=20)
             with self.assertRaises(muster.Error):

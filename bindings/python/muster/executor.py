@@ -87,6 +87,16 @@ class Executor(Handle, concurrent.futures.Executor):
 
     def add(self, count: int) -> int:
         """Launches so many workers more; the number of the first one."""
+        with self._lock:
+            self._expected += count
+        try:
+            return self._start(count)
+        except BaseException:
+            with self._lock:
+                self._expected -= count
+            raise
+
+    def _start(self, count):
         launch, first, kept = c.muster_launch(), ctypes.c_uint32(), []
 
         def texts(items):
@@ -102,14 +112,7 @@ class Executor(Handle, concurrent.futures.Executor):
         launch.manager, launch.options = encoded(self._launch["manager"]), encoded(self._launch["options"]) or None
         launch.listen = encoded(self._launch["worker_listen"]) or None
         launch.argv, launch.envp = texts(self._launch["argv"]), texts([f"{name}={value}" for name, value in env.items()])
-        with self._lock:
-            self._expected += count
-        try:
-            call("muster_cluster_add", self.handle, ctypes.byref(launch), ctypes.byref(first))
-        except BaseException:
-            with self._lock:
-                self._expected -= count
-            raise
+        call("muster_cluster_add", self.handle, ctypes.byref(launch), ctypes.byref(first))
         return first.value
 
     @property
@@ -158,17 +161,19 @@ class Executor(Handle, concurrent.futures.Executor):
 
     def _lost(self, member, text):
         with self._changed:
-            self._members.pop(member, None)
-            self._expected -= 1
-            restart = self._restart and not self._ending
+            has_joined = self._members.pop(member, None) is not None  # one that cannot start is not started again
+            restart = self._restart and has_joined and not self._ending
+            self._expected -= 0 if restart else 1
             self._failure = BrokenWorker(c.MUSTER_E_PEER, f"worker {member}: {text}" if text else f"worker {member} has ended")
             self._changed.notify_all()
         if restart:
             try:
-                self.add(1)
+                self._start(1)
                 return
             except Error as problem:
-                self._failure = problem
+                with self._lock:
+                    self._expected -= 1
+                    self._failure = problem
         with self._changed:
             if self._expected > 0:
                 return
