@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who reads what peers send: the loop thread, which may poll, or a thread that waits for a reply.
+// The role of the reader of what peers send: of the loop thread, which may poll, or of a thread that waits for a reply.
 #include "am/active_messages.hpp"
 #include "base/pause.hpp"
 

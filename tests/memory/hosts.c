@@ -112,7 +112,7 @@ int main(int count, char **arguments) {
     must("epoch", muster_memory_epoch(g.memory, &epoch));
     must("token", muster_epoch_register(epoch, &g.token, &error));
 
-    /* 1: they work, and the hosts do not hear from each other for a moment. */
+    /* 1: they work, while nothing passes between the hosts for a moment. */
     wait_for_script("works");
     add_to(&g, sums, work(&g, top, 4));
     must("barrier", muster_group_barrier(group, 60 * second, &error));

@@ -21,7 +21,7 @@ for rank in 0 1 2 3; do await "$folder/$rank.log" '^works$' >/dev/null; done
 go_on 0 1 2 3
 # What is sent meanwhile is lost, and sent again by TCP. Shorter than the silence that counts as death.
 cut_off
-sleep 1 # that long they hear nothing from each other
+sleep 1 # the length of the interruption
 join_again
 for rank in 0 1 2; do await "$folder/$rank.log" '^has worked$' 60 >/dev/null; done
 await "$folder/3.log" '^is pinned$'

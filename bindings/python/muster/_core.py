@@ -19,7 +19,7 @@ SLICE_NS = 100_000_000  # a blocking call returns so often, so that Python can h
 # ---- the library
 
 def _load():
-    """MUSTER_LIBRARY, the library inside this package (wheels), or the one that the system finds."""
+    """MUSTER_LIBRARY, the library inside this package (wheels), or that of the system."""
     packaged = os.path.join(os.path.dirname(__file__), "lib", "libmuster.so.0.1")
     named = os.environ.get("MUSTER_LIBRARY")
     tried = []

@@ -161,7 +161,7 @@ class Executor(Handle, concurrent.futures.Executor):
 
     def _lost(self, member, text):
         with self._changed:
-            has_joined = self._members.pop(member, None) is not None  # one that cannot start is not started again
+            has_joined = self._members.pop(member, None) is not None  # a worker that cannot start is not started again
             restart = self._restart and has_joined and not self._ending
             self._expected -= 0 if restart else 1
             self._failure = BrokenWorker(c.MUSTER_E_PEER, f"worker {member}: {text}" if text else f"worker {member} has ended")
@@ -235,7 +235,7 @@ class Executor(Handle, concurrent.futures.Executor):
                 if self._tasks:
                     self._under_way += 1
                     return self._tasks.popleft()
-                if self._ending and self._under_way == 0:  # otherwise one may come back from a worker that ends
+                if self._ending and self._under_way == 0:  # otherwise the worker of a task may still end
                     return None
                 self._changed.wait()
 
