@@ -110,9 +110,11 @@ std::optional<int> read_options(const Command &command, const Arguments &argumen
     opterr = 0;
     optind = 1;
     // '+': ends at the first word that is not an option; '-': returns that word as option 1.
-    const char *const letters = command.runs_program ? "+:h" : "-:h";
+    std::string letters = command.runs_program ? "+:h" : "-:h";
+    for (const Option &one : options)
+        if (one.letter != 0) letters.append(1, one.letter).append(one.has_value ? ":" : "");
     const int count = static_cast<int>(copies.size());
-    for (int which; (which = getopt_long(count, pointers.data(), letters, known.data(), nullptr)) != -1;) {
+    for (int which; (which = getopt_long(count, pointers.data(), letters.c_str(), known.data(), nullptr)) != -1;) {
         const std::string &before = arguments[static_cast<size_t>(std::max(optind, 2)) - 2];
         if (which == 'h') return fputs(command.help, stdout) < 0;
         if (which == '?') return reject(command, "no such option, or it takes no value: " + before);
@@ -121,7 +123,10 @@ std::optional<int> read_options(const Command &command, const Arguments &argumen
             words.push_back(before);
             continue;
         }
-        const Option &one = options[static_cast<size_t>(which - first)];
+        const auto has_letter = [which](const Option &option) { return option.letter == which; };
+        const auto place = which < first ? std::find_if(options.begin(), options.end(), has_letter)
+                                         : options.begin() + (which - first);
+        const Option &one = *place;
         const std::string wrong = one.set(optarg != nullptr ? optarg : "");
         if (!wrong.empty()) return reject(command, "--" + std::string(one.name) + ": " + wrong);
     }

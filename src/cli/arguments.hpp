@@ -16,6 +16,7 @@ struct Option {
     const char *name; // without the dashes
     Setter set;
     bool has_value = true;
+    char letter = 0; // after a single dash; 0: none
 };
 
 // A whole number; empty: the text is none, or the number is not within the limits.

@@ -136,6 +136,44 @@ static int tear_down(void **state) {
     return system(text);
 }
 
+// Options, variables and programs as torchrun takes them.
+static void test_command_lines_of_torchrun(void **state) {
+    (void)state;
+    char script[128], expected[64];
+    snprintf(script, sizeof script, "%s/worker.py", folder);
+    FILE *const file = fopen(script, "w"); // not executable: Python runs it
+    assert_non_null(file);
+    fputs("import os, sys\n"
+          "line = [os.environ[n] for n in ('RANK', 'WORLD_SIZE', 'OMP_NUM_THREADS')] + sys.argv[1:]\n"
+          "os.write(1, (' '.join(['worker', *line, '.']) + '\\n').encode())\n",
+          file);
+    assert_int_equal(fclose(file), 0);
+    unsetenv("OMP_NUM_THREADS");
+    static command c;
+    run(&c, (const char *[]){"--nproc_per_node=2", "--monitor-interval", "1", "--start_method=spawn", "--rdzv_backend",
+                             "c10d", script, "--epochs", "3", NULL});
+    expect_end(&c, 0);
+    for (int rank = 0; rank < 2; rank++) {
+        snprintf(expected, sizeof expected, "worker %d 2 1 --epochs 3 .", rank);
+        expect_text(&c, expected);
+    }
+    expect_text(&c, "--monitor-interval has no effect");
+    setenv("PET_NPROC_PER_NODE", "3", 1);
+    run(&c, (const char *[]){script, NULL});
+    expect_end(&c, 0);
+    expect_text(&c, "worker 2 3 1 .");
+    setenv("PET_NPROC_PER_NODE", "many", 1);
+    run(&c, (const char *[]){script, NULL});
+    expect_end(&c, 2);
+    expect_text(&c, "PET_NPROC_PER_NODE: many");
+    unsetenv("PET_NPROC_PER_NODE");
+    setenv("PYTHONPATH", folder, 1);
+    run(&c, (const char *[]){"-m", "--nproc-per-node=2", "worker", NULL});
+    expect_end(&c, 0);
+    expect_text(&c, "worker 1 2 1 .");
+    unsetenv("PYTHONPATH");
+}
+
 static void test_wrong_arguments_are_named(void **state) {
     (void)state;
     static const struct {
@@ -160,8 +198,11 @@ static void test_wrong_arguments_are_named(void **state) {
         {{"--tee", "0:1,0:2", "true", NULL}, "worker 0 twice"},
         {{"--redirects", "0:1,err", "true", NULL}, "err is no rank:which"},
         {{"--log-dir", "/x", "--redirects", "0:3,2:1", "--nproc-per-node", "2", "true", NULL}, "no worker 2"},
-        {{"--monitor-interval", "1", "true", NULL}, "nothing is polled"},
-        {{"--rdzv_endpoint=h:29400", "true", NULL}, "--rdzv tcp://h:29400"},
+        {{"--virtual-local-rank", "true", NULL}, "LOCAL_RANK is that of the worker"},
+        {{"--rdzv-backend=zeus", "--rdzv_endpoint=h:29400", "true", NULL}, "zeus is none of c10d"},
+        {{"--rdzv-backend=c10d", "--nnodes=2", "true", NULL}, "--rdzv-endpoint is missing"},
+        {{"--rdzv", "tcp://h:1", "--rdzv-endpoint", "h:1", "--run-id", "j", "true", NULL}, "which of them"},
+        {{"-r", "some", "true", NULL}, "--redirects: some"},
         {{"--rdzv-conf", "join_timeout", "true", NULL}, "join_timeout is no key=value"},
         {{"--rdzv-conf", "join_timeout=5,last_call=3", "true", NULL}, "last_call: there is no such key"},
         {{"--rdzv_conf=keep_alive_max_attempt=0", "true", NULL}, "keep_alive_max_attempt: 0 is no number from 1"},
@@ -563,6 +604,7 @@ int main(int count, char **arguments) {
     }
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_command_lines_of_torchrun),
         TEST(test_wrong_arguments_are_named),
         TEST(test_success_is_quiet),
         TEST(test_outputs_go_where_they_are_sent),

@@ -2,6 +2,7 @@
 #include "run/options.hpp"
 
 #include "arguments.hpp"
+#include "run/torchrun.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -47,11 +48,14 @@ constexpr char help[] =
     "  --role <name>              what these workers are; default `default`\n"
     "  --grace <s>                time between the signal that stops workers and SIGKILL; default 30\n"
     "  --log-dir <folder>         where files of the workers go\n"
-    "  --redirects <which>        outputs that go to files there: out, err, all or none (1, 2, 3, 0); default none;\n"
+    "  --redirects, -r <which>    outputs that go to files there: out, err, all or none (1, 2, 3, 0); default none;\n"
     "                             of some workers, by their local ranks: 0:out,1:err\n"
-    "  --tee <which>              outputs that go to files and are shown, too; likewise\n"
+    "  --tee, -t <which>          outputs that go to files and are shown, too; likewise\n"
     "  --no-prefix                no [role local_rank]: before the lines of several workers\n"
     "  --no-guard                 workers outlive this command when it is killed\n"
+    "  --rdzv-backend <c10d|static|etcd|muster>, --rdzv-endpoint <host:port>   of torchrun, in place of --rdzv\n"
+    "  --module, -m               the program is a module of Python; a file *.py that is no program is run by Python\n"
+    "                             (PYTHON_EXEC, or python3), unless --no-python is given\n"
     "  --secret-file <file>       secret of the job, not readable by others; else MUSTER_SECRET_FILE, MUSTER_SECRET\n"
     "  --log <level>              error, warn (default), info or debug\n"
     "Exit status: that of the worker that failed first, 128 + n if it or this command was ended by signal n; 0: all\n"
@@ -148,11 +152,6 @@ std::string take_conf(const std::string &text, Options &options) {
     return {};
 }
 
-// Options of torchrun that do not exist here, and their replacements.
-cli::Option absent(const char *name, const char *instead) {
-    return {name, [instead](const std::string &) { return std::string("it is not there: ") + instead; }};
-}
-
 std::vector<cli::Option> known_options(Options &o) {
     return {
         {"nnodes", [&o](const std::string &text) { return take_nodes(text, o); }},
@@ -178,15 +177,12 @@ std::vector<cli::Option> known_options(Options &o) {
         cli::text("role", o.role),
         cli::seconds("grace", o.grace_ns),
         cli::text("log-dir", o.log_dir),
-        {"redirects", [&o](const std::string &text) { return take_outputs(text, o.redirects); }},
-        {"tee", [&o](const std::string &text) { return take_outputs(text, o.tee); }},
+        {"redirects", [&o](const std::string &text) { return take_outputs(text, o.redirects); }, true, 'r'},
+        {"tee", [&o](const std::string &text) { return take_outputs(text, o.tee); }, true, 't'},
         cli::flag("no-prefix", o.no_prefix),
         cli::flag("no-guard", o.no_guard),
         cli::secret_file(),
         cli::log_level(o.log_level),
-        absent("monitor-interval", "nothing is polled, failures are reported as they happen"),
-        absent("rdzv-backend", "the URL of --rdzv names the kind of store"),
-        {"rdzv-endpoint", [](const std::string &text) { return "it is not there: it is --rdzv tcp://" + text; }},
     };
 }
 
@@ -232,9 +228,14 @@ std::string check_together(Options &options) {
 
 std::optional<int> read_options(const Arguments &arguments, Options &options) {
     const cli::Command command{"muster run", help, true};
-    if (const auto status = cli::read_options(command, arguments, known_options(options), options.program))
-        return status;
-    const std::string wrong = options.program.empty() ? "which program is it to run?" : check_together(options);
+    Torchrun torchrun;
+    std::vector<cli::Option> known = known_options(options), more = torchrun.options();
+    known.insert(known.end(), more.begin(), more.end());
+    std::string wrong = Torchrun::read_environment(known);
+    if (!wrong.empty()) return cli::reject(command, wrong);
+    if (const auto status = cli::read_options(command, arguments, known, options.program)) return status;
+    wrong = options.program.empty() ? "which program is it to run?" : torchrun.apply(options);
+    if (wrong.empty()) wrong = check_together(options);
     return wrong.empty() ? std::nullopt : std::optional(cli::reject(command, wrong));
 }
 
