@@ -38,8 +38,8 @@ class AmPeer final : public Object {
 
     // OK: the request was sent, or waits to be; AGAIN: as many have no reply as may, or too many bytes wait.
     Status request(AmCall &call, uint32_t handler, AmPayload payload);
-    // The same in two steps, for a large one that its thread writes directly to the stream: others wait meanwhile. What
-    // is not written until the deadline is copied. After OK write_directly() follows.
+    // The same in two steps for a large request: its thread writes it directly to the stream, and other frames wait
+    // meanwhile. What is not written until the deadline is copied. After OK write_directly() follows.
     Status begin_direct(AmCall &call, uint32_t handler, AmPayload payload, AmHead &out_head);
     void write_directly(const AmHead &head, AmPayload payload, Deadline &deadline);
     Status reply(uint64_t id, Status status, const void *data, size_t bytes); // OK, PEER, PROTOCOL (too many wait)

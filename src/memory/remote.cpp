@@ -99,7 +99,7 @@ struct RemoteLocales::Lent {
 // reader from its beginning, so that the replies are read to their places; a put writes directly, where it waits.
 Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadline, Lent *lent) {
     Lent own;
-    const bool may_read = lent == nullptr; // otherwise its wait has to end early
+    const bool may_read = lent == nullptr; // a begun copy does not read: the end of its queue ends its wait
     if (may_read) lent = &own;
     const bool is_put = what.kind == MUSTER_MEMORY_PUT;
     const size_t piece_bytes = is_put ? put_piece_bytes : get_piece_bytes;

@@ -212,10 +212,9 @@ static void end_load(load *l) {
 }
 
 static _Atomic(void *) signal_of_owner; // both locales are in this process
-static atomic_int phase;
 
-static void wait_for_phase(int wanted) {
-    while (atomic_load(&phase) != wanted) usleep(200);
+static void meet(member *me) {
+    CHECK(muster_group_barrier(me->group, 100 * second, NULL) == MUSTER_OK); // as long as a sequence may take
 }
 
 static void body(member *me) {
@@ -230,8 +229,9 @@ static void body(member *me) {
         void *address = NULL;
         CHECK(muster_memory_address(memory, at(memory, 1, words), 8, &address) == MUSTER_OK);
         atomic_store(&signal_of_owner, address);
-        wait_for_phase(1);
-    } else {
+    }
+    meet(me);
+    if (me->rank == 0) {
         model m = {.memory = memory,
                    .context = me->context,
                    .region = at(memory, other, regions),
@@ -240,7 +240,6 @@ static void body(member *me) {
         m.shadow = calloc(1, region);
         m.unknown = calloc(1, region / 4096 + 1);
         CHECK(muster_queue_create(me->context, NULL, &m.queue, NULL) == MUSTER_OK);
-        while (atomic_load(&signal_of_owner) == NULL) usleep(200);
         m.own_signal = atomic_load(&signal_of_owner);
         for (current = 0; current < count_of_steps; current++)
             if (!left_out[current]) one_step(&m, &steps[current]);
@@ -248,10 +247,10 @@ static void body(member *me) {
         get_now(&m, &(step){.operation = GET, .bytes = region}, -1);
         muster_queue_release(m.queue);
         free(m.shadow), free(m.unknown);
-        atomic_store(&phase, 1);
     }
+    meet(me);
     end_load(&background);
-    CHECK(muster_group_barrier(me->group, 30 * second, NULL) == MUSTER_OK);
+    meet(me);
     muster_memory_release(memory);
 }
 

@@ -211,7 +211,7 @@ case("killed", "a dead worker is noticed at once, and removed") do
     @test cause(try fetch(between) catch e; e end) isa ProcessExitedException
     @test within(() -> !(w[1] in workers()), 3)
     @test remotecall_fetch(myid, w[2]) == w[2]
-    # A call that comes before Distributed has noticed the death fails as one that comes after it.
+    # A call before Distributed has noticed the death fails with the same exception as a call after that.
     link = Distributed.worker_from_id(w[4]).w_stream
     run(`kill -9 $(ospids[4])`, wait = false)
     while isempty(Muster.reason(link)) # without a turn for the tasks of Distributed

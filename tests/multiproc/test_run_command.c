@@ -198,7 +198,7 @@ static void test_wrong_arguments_are_named(void **state) {
         {{"--tee", "0:1,0:2", "true", NULL}, "worker 0 twice"},
         {{"--redirects", "0:1,err", "true", NULL}, "err is no rank:which"},
         {{"--log-dir", "/x", "--redirects", "0:3,2:1", "--nproc-per-node", "2", "true", NULL}, "no worker 2"},
-        {{"--virtual-local-rank", "true", NULL}, "LOCAL_RANK is that of the worker"},
+        {{"--virtual-local-rank", "true", NULL}, "LOCAL_RANK is always the local rank of the worker"},
         {{"--rdzv-backend=zeus", "--rdzv_endpoint=h:29400", "true", NULL}, "zeus is none of c10d"},
         {{"--rdzv-backend=c10d", "--nnodes=2", "true", NULL}, "--rdzv-endpoint is missing"},
         {{"--rdzv", "tcp://h:1", "--rdzv-endpoint", "h:1", "--run-id", "j", "true", NULL}, "which of them"},

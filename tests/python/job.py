@@ -25,6 +25,12 @@ dist.broadcast(word, size - 1)
 most = torch.tensor([[rank, 1], [2, -rank]]).t()  # not contiguous
 dist.all_reduce(most, dist.ReduceOp.MAX)
 dist.reduce(lowest := torch.tensor([rank + 5]), 0, dist.ReduceOp.MIN)
+if sys.argv[1] == "muster":
+    try:
+        dist.new_group(list(range(size)))
+        sys.exit("a second group was made")
+    except ValueError as problem:
+        assert "all ranks only" in str(problem)
 torch.manual_seed(rank)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(20, 10), torch.nn.Linear(10, 1)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)

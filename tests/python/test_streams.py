@@ -193,6 +193,25 @@ class Coroutines(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(asyncio.CancelledError):
             await writer
 
+    async def test_memory_stays_lent_after_a_cancellation(self):
+        a, b = muster.pair()
+        large = bytearray(20_000_000)
+        writer = asyncio.ensure_future(a.awrite(large))
+        while not a.stats()["bytes_out"] and not b.stats()["buffered_in"]:
+            await asyncio.sleep(0)
+        writer.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await writer
+        writer = None
+        with self.assertRaises(BufferError):  # it cannot change its size until the library has given it back
+            large.clear()
+        a.abort()
+        while large:
+            try:
+                large.clear()
+            except BufferError:
+                await asyncio.sleep(0)
+
     async def test_failures(self):
         a, b = muster.pair()
         a.abort(1, "no more")

@@ -86,7 +86,7 @@ class _Socket(Handle):
 
     @property
     def address(self) -> int:
-        """The one that was given, or a random one."""
+        """The address of this socket: that of the constructor, or a random address."""
         return lib.muster_socket_address(self.handle)
 
     def bind(self, where: str) -> str:

@@ -120,12 +120,13 @@ class Stream(Handle):
 
     async def awrite(self, data: Buffer) -> int:
         """As write(). A large one lends `data` to the library until it has been sent."""
-        with Memory(data) as place:
-            if place.bytes >= LARGE:
-                await self._context.completions_of_loop().begin(
-                    lambda queue, tag, _: lib.muster_stream_write_owned(self.handle, place.address, place.bytes, queue, tag),
-                    lambda entry, detail: check(entry.status, detail), data)
-                return place.bytes
+        place = Memory(data)
+        if place.bytes >= LARGE:  # held until the entry, also after a cancellation
+            await self._context.completions_of_loop().begin(
+                lambda queue, tag, _: lib.muster_stream_write_owned(self.handle, place.address, place.bytes, queue, tag),
+                lambda entry, detail: check(entry.status, detail), place)
+            return place.bytes
+        with place:
             done, count = 0, ctypes.c_size_t()
             while True:
                 status = lib.muster_stream_write(self.handle, place.address + done, place.bytes - done, 0,

@@ -35,7 +35,10 @@ std::vector<cli::Option> Torchrun::options() {
         without_effect("local-ranks-filter",
                        "the outputs of all workers are shown; --tee and --redirects choose files"),
         {"virtual-local-rank",
-         [](const std::string &) { return std::string("it is not there: LOCAL_RANK is that of the worker"); }, false},
+         [](const std::string &) {
+             return std::string("it is not supported: LOCAL_RANK is always the local rank of the worker");
+         },
+         false},
     };
     for (cli::Option &one : all)
         if (std::string_view(one.name) == "module") one.letter = 'm';

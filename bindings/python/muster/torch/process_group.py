@@ -159,6 +159,8 @@ class ProcessGroup(dist.ProcessGroup):
 
 
 def _create(store, rank, size, timeout):
+    if dist.is_initialized():
+        raise ValueError("the backend muster has the group of all ranks only: use another backend for further groups")
     while isinstance(store, dist.PrefixStore):  # of a group of a process: its keys get a prefix here, too
         inner = store.underlying_store if hasattr(store, "underlying_store") else None
         if inner is None:
