@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // How long the loop thread looks for the next request before it sleeps. A request that finds it asleep waits until the
-// kernel has woken it, which takes ten times as long as the request itself.
+// kernel has woken it, which takes several times as long as the request itself.
 #include "base/awake.hpp"
 
 #include <algorithm>
