@@ -28,18 +28,19 @@ endfunction()
 
 add_library(muster_objects OBJECT ${muster_sources})
 muster_unity(muster_objects)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/transport/aes_gcm.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 muster_precompiled(muster_objects)
 target_include_directories(muster_objects PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(muster_objects PRIVATE
     MUSTER_VERSION_STRING="${PROJECT_VERSION}" MUSTER_VERSION_MAJOR=${PROJECT_VERSION_MAJOR}
     MUSTER_VERSION_MINOR=${PROJECT_VERSION_MINOR} MUSTER_VERSION_PATCH=${PROJECT_VERSION_PATCH}
     MUSTER_PLUGIN_DIR="${MUSTER_PLUGIN_DIR}")
-target_link_libraries(muster_objects PUBLIC muster_flags muster_uv muster_sodium PRIVATE nlohmann_json::nlohmann_json)
+target_link_libraries(muster_objects PUBLIC muster_flags muster_uv muster_sodium PRIVATE muster_ipsec nlohmann_json::nlohmann_json)
 set_target_properties(muster_objects PROPERTIES CXX_VISIBILITY_PRESET hidden)
 
 add_library(muster_core STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:muster_objects>)
 target_include_directories(muster_core PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
-target_link_libraries(muster_core PUBLIC muster_flags muster_uv muster_sodium ${CMAKE_DL_LIBS})
+target_link_libraries(muster_core PUBLIC muster_flags muster_uv muster_sodium muster_ipsec ${CMAKE_DL_LIBS})
 
 set(map "${PROJECT_SOURCE_DIR}/cmake/muster.map")
 add_library(muster SHARED $<TARGET_OBJECTS:muster_objects>)
@@ -47,7 +48,7 @@ add_library(Muster::muster ALIAS muster)
 target_include_directories(muster PUBLIC
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_link_libraries(muster PRIVATE $<BUILD_INTERFACE:muster_shared_flags> $<BUILD_INTERFACE:muster_uv>
-    $<BUILD_INTERFACE:muster_sodium> ${CMAKE_DL_LIBS})
+    $<BUILD_INTERFACE:muster_sodium> $<BUILD_INTERFACE:muster_ipsec> ${CMAKE_DL_LIBS})
 target_link_options(muster PRIVATE "-Wl,--version-script=${map}" -Wl,--exclude-libs,ALL)
 set_target_properties(muster PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${MUSTER_SOVERSION}
     LINK_DEPENDS "${map}" LINKER_LANGUAGE CXX)

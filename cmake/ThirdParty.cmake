@@ -127,3 +127,33 @@ foreach(archive muster_uv muster_sodium)
     endif()
 endforeach()
 target_link_libraries(muster_uv PUBLIC Threads::Threads)
+
+# AES-256-GCM of Debian's libipsec-mb-dev, x86-64 alone: of its archive only the functions for single messages are
+# linked in, and their symbols stay inside. Without it links are sealed by libsodium alone.
+add_library(muster_ipsec INTERFACE)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    find_path(MUSTER_IPSEC_MB_INCLUDE intel-ipsec-mb.h)
+    find_library(MUSTER_IPSEC_MB NAMES libIPSec_MB.a)
+    if(MUSTER_IPSEC_MB AND MUSTER_IPSEC_MB_INCLUDE)
+        include(CheckCSourceCompiles)
+        set(CMAKE_REQUIRED_INCLUDES "${MUSTER_IPSEC_MB_INCLUDE}")
+        set(CMAKE_REQUIRED_LIBRARIES "${MUSTER_IPSEC_MB}")
+        check_c_source_compiles("
+            #include <intel-ipsec-mb.h>
+            void aes_gcm_precomp_256_vaes_avx512(struct gcm_key_data *);
+            void aes_gcm_enc_256_vaes_avx512(void), aes_gcm_dec_256_vaes_avx512(void);
+            int main(void) {
+                struct gcm_key_data data;
+                aes_keyexp_256_enc_avx512(\"\", data.expanded_keys);
+                aes_gcm_precomp_256_vaes_avx512(&data), aes_gcm_enc_256_vaes_avx512(), aes_gcm_dec_256_vaes_avx512();
+                return aes_gcm_enc_256_avx_gen4 == aes_gcm_enc_256_sse;
+            }" MUSTER_IPSEC_MB_FITS)
+    endif()
+    if(MUSTER_IPSEC_MB_FITS)
+        target_include_directories(muster_ipsec SYSTEM INTERFACE "${MUSTER_IPSEC_MB_INCLUDE}")
+        target_compile_definitions(muster_ipsec INTERFACE MUSTER_HAVE_IPSEC_MB)
+        target_link_libraries(muster_ipsec INTERFACE "${MUSTER_IPSEC_MB}")
+    else()
+        message(STATUS "No fitting libipsec-mb-dev: links between hosts are sealed without AES instructions")
+    endif()
+endif()

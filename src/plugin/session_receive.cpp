@@ -79,8 +79,8 @@ void Session::take_handshake(const unsigned char *&data, size_t &size) {
     }
     const Agreement &agreed = handshake_->agreement();
     if (agreed.sealed) {
-        sealer_ = std::make_unique<Sealer>(agreed.key_out.data());
-        reader_.set_opener(std::make_unique<Opener>(agreed.key_in.data()));
+        sealer_ = std::make_unique<Sealer>(agreed.key_out.data(), agreed.cipher);
+        reader_.set_opener(std::make_unique<Opener>(agreed.key_in.data(), agreed.cipher));
         raw_.append(reinterpret_cast<const char *>(sealer_->prefix()), seal_prefix_bytes);
     }
     const int64_t peers = std::min(agreed.peer_heartbeat_ns, PeerTimeouts::max_heartbeat_ns);

@@ -42,30 +42,10 @@ size_t longest(uint8_t type) noexcept {
     }
 }
 
-SecretKey hash(const SecretKey *key, std::initializer_list<std::string_view> parts) noexcept {
-    SecretKey out;
-    crypto_generichash_state state;
-    crypto_generichash_init(&state, key != nullptr ? key->data() : nullptr, key != nullptr ? key->size() : 0,
-                            out.size());
-    for (std::string_view part : parts) {
-        unsigned char length[8];
-        put_u64(length, part.size());
-        crypto_generichash_update(&state, length, sizeof length);
-        crypto_generichash_update(&state, reinterpret_cast<const unsigned char *>(part.data()), part.size());
-    }
-    crypto_generichash_final(&state, out.data(), out.size());
-    return out;
-}
-
-template <class Bytes>
-std::string_view view(const Bytes &bytes) noexcept {
-    return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
-}
-
 } // namespace
 
 SecretKey secret_key(const void *secret, size_t size) noexcept {
-    return hash(nullptr, {"muster secret 1", {static_cast<const char *>(secret), size}});
+    return key_hash(nullptr, {"muster secret 1", {static_cast<const char *>(secret), size}});
 }
 
 bool OtherKeys::add(uint64_t id, const SecretKey &key) {
@@ -231,12 +211,12 @@ Status Handshake::take_hello(const unsigned char *body, size_t size) {
 void Handshake::derive_keys() {
     const std::string &first = config_.dialer ? hello_own_ : hello_peer_;
     const std::string &second = config_.dialer ? hello_peer_ : hello_own_;
-    transcript_ = hash(nullptr, {"muster hello 1", first, second});
-    root_ = hash(&config_.secret, {"muster root 1", view(shared_), view(transcript_)});
+    transcript_ = key_hash(nullptr, {"muster hello 1", first, second});
+    root_ = key_hash(&config_.secret, {"muster root 1", key_part(shared_), key_part(transcript_)});
 }
 
 SecretKey Handshake::derive(const char *label, bool with_all) const {
-    return hash(&root_, {label, view(with_all ? all_ : transcript_)});
+    return key_hash(&root_, {label, key_part(with_all ? all_ : transcript_)});
 }
 
 std::string Handshake::details() const {
@@ -244,6 +224,7 @@ std::string Handshake::details() const {
     own.local = config_.local;
     own.covered = config_.covered;
     own.direct = config_.direct;
+    own.aes = config_.aes;
     own.external = config_.external;
     own.upgrade = config_.upgrade;
     own.shared = config_.shared;
@@ -334,6 +315,7 @@ Status Handshake::agree(HandshakeDetails theirs) {
         return fail(Refusal::seal_differs, MUSTER_E_PROTOCOL,
                     "the link leaves the host, and one side does not seal it: seal=no must be written on both sides");
     agreed_.sealed = always || (!safe && !own_never);
+    if (config_.aes && theirs.aes) agreed_.cipher = SealCipher::aes256_gcm;
     agreed_.same_host = config_.upgrade && theirs.upgrade && config_.host.same_place(theirs.host);
     agreed_.peer_direct = theirs.direct;
     agreed_.shared_window = std::min(config_.window, agreed_.peer_window);
@@ -359,7 +341,7 @@ Status Handshake::agree(HandshakeDetails theirs) {
         return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "the other side does not share its memory");
     const std::string_view own(proof_own_), first = config_.dialer ? own.substr(handshake_head_bytes) : proof_peer_,
                                             second = config_.dialer ? proof_peer_ : own.substr(handshake_head_bytes);
-    all_ = hash(nullptr, {"muster all 1", view(transcript_), first, second});
+    all_ = key_hash(nullptr, {"muster all 1", key_part(transcript_), first, second});
     agreed_.key_out = derive(config_.dialer ? "muster stream dialer" : "muster stream listener", true);
     agreed_.key_in = derive(config_.dialer ? "muster stream listener" : "muster stream dialer", true);
     if (agreed_.pairing == Passing::none) {

@@ -17,6 +17,7 @@
 // Keys come from a fresh X25519 exchange, the secret and everything both sides have said; roles have keys of their own,
 // so nothing can be reflected, replayed or talked down. docs/wire.md has the layout byte by byte.
 #include "base/result.hpp"
+#include "transport/key_hash.hpp"
 #include "transport/seal.hpp"
 
 #include <array>
@@ -57,7 +58,6 @@ enum class Refusal : uint8_t {
     busy = 8 // for now: too many that have not proved themselves; a dialer dials again
 };
 
-using SecretKey = std::array<unsigned char, 32>;
 SecretKey secret_key(const void *secret, size_t size) noexcept; // replaces the secret in the handshake
 
 // Where the peer fetches the segment, when descriptors cannot travel on the connection itself.
@@ -88,12 +88,13 @@ struct HandshakeConfig {
     bool auth = true;
     SecretKey secret{};
     SealPolicy seal = SealPolicy::off_host;
-    bool local = false;    // this end sees that the bytes stay on the host
-    bool covered = false;  // this end sees that they are encrypted by other means
-    bool direct = false;   // streams may be had by other ways than this link
-    bool external = false; // no thread of its own: silence does not mean death
-    bool upgrade = false;  // would move to shared memory
-    bool shared = false;   // must move to shared memory
+    bool local = false;        // this end sees that the bytes stay on the host
+    bool covered = false;      // this end sees that they are encrypted by other means
+    bool direct = false;       // streams may be had by other ways than this link
+    bool external = false;     // no thread of its own: silence does not mean death
+    bool upgrade = false;      // would move to shared memory
+    bool shared = false;       // must move to shared memory
+    bool aes = has_fast_aes(); // links may be sealed by AES-256-GCM
     Passing passing = Passing::none;
     uint64_t window = 1 << 20;
     int64_t heartbeat_ns = 0;
@@ -113,7 +114,8 @@ struct Agreement {
     bool peer_external = false;
     bool local = false; // on one host, as far as both can see
     bool sealed = false;
-    bool same_host = false; // both would move to shared memory, and are where that can be
+    SealCipher cipher = SealCipher::xchacha20_poly1305; // if sealed
+    bool same_host = false;                             // both would move to shared memory, and are where that can be
     bool peer_direct = false;
     Passing pairing = Passing::none; // how shared memory is passed
     DescriptorOffer offer;

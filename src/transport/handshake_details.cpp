@@ -14,7 +14,8 @@ enum : uint32_t {
     flag_here = 16,
     flag_aside = 32,
     flag_covered = 64,
-    flag_direct = 128
+    flag_direct = 128,
+    flag_aes = 256
 };
 } // namespace
 
@@ -22,7 +23,8 @@ std::string HandshakeDetails::encode() const {
     const uint32_t flags = (local ? uint32_t{flag_local} : 0) | (external ? uint32_t{flag_external} : 0) |
                            (upgrade ? uint32_t{flag_upgrade} : 0) | (shared ? uint32_t{flag_shared} : 0) |
                            (here ? uint32_t{flag_here} : 0) | (aside ? uint32_t{flag_aside} : 0) |
-                           (covered ? uint32_t{flag_covered} : 0) | (direct ? uint32_t{flag_direct} : 0);
+                           (covered ? uint32_t{flag_covered} : 0) | (direct ? uint32_t{flag_direct} : 0) |
+                           (aes ? uint32_t{flag_aes} : 0);
     ByteWriter to;
     to.number(flags).number(window).number(heartbeat_ns);
     to.bytes(host.boot).number(host.pid_namespace).number(host.net_namespace).number(host.user);
@@ -41,6 +43,7 @@ bool HandshakeDetails::decode(std::string_view text) {
     aside = (flags & flag_aside) != 0;
     covered = (flags & flag_covered) != 0;
     direct = (flags & flag_direct) != 0;
+    aes = (flags & flag_aes) != 0;
     window = from.number<uint64_t>();
     from.require(window >= 4096 && window <= (uint64_t{1} << 30) && (window & (window - 1)) == 0);
     heartbeat_ns = from.number<int64_t>();

@@ -10,7 +10,7 @@ namespace muster {
 // A value.
 struct HandshakeDetails {
     bool local = false, external = false, upgrade = false, shared = false, here = false, aside = false, covered = false,
-         direct = false;
+         direct = false, aes = false;
     uint64_t window = 0;
     int64_t heartbeat_ns = 0;
     HostIdentity host;

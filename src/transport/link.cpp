@@ -33,9 +33,9 @@ Link::Link(Hub &hub, Ref<Duplex> duplex, int host_side, const Agreement &terms, 
     if (getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX)
         setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &unix_send_bytes, sizeof unix_send_bytes);
     if (!terms.sealed) return;
-    sealer_ = std::make_unique<Sealer>(terms.key_out.data());
+    sealer_ = std::make_unique<Sealer>(terms.key_out.data(), terms.cipher);
     overflow_.add(sealer_->prefix(), seal_prefix_bytes);
-    reader_.set_opener(std::make_unique<Opener>(terms.key_in.data()));
+    reader_.set_opener(std::make_unique<Opener>(terms.key_in.data(), terms.cipher));
 }
 
 Link::~Link() {

@@ -99,6 +99,7 @@ class Link final : public Carrier,
                        ssize_t &answer) noexcept;
     size_t account(const Batch &batch, size_t sent, const Control *control) noexcept;
     size_t send_from_host(const unsigned char *data, size_t size) noexcept;
+    size_t seal_from_host(const unsigned char *data, size_t size) noexcept;
     size_t keep_rest(const iovec *payload, size_t skip) noexcept;
     Step end_torn(const Control &control) noexcept;
     void add_control(Control &control) noexcept;

@@ -19,8 +19,10 @@ constexpr int max_spans = 24;                            // of the pipe
 constexpr size_t flat_bytes = 1024 + frame_header_bytes; // a batch so small is sent from one copy
 
 constexpr size_t max_gathered_bytes = 4096; // a write worth gathering with others
-constexpr int64_t small_gap_ns = 20'000;    // between small writes that follow each other
-constexpr uint32_t gather_after = 2;        // so many in a row without a read in between
+// A larger write is sealed by the loop, while the thread of the host does something else.
+constexpr size_t max_sealed_bytes = 4096;
+constexpr int64_t small_gap_ns = 20'000; // between small writes that follow each other
+constexpr uint32_t gather_after = 2;     // so many in a row without a read in between
 } // namespace
 
 // One system call's worth: the rest of a begun frame, control frames, new data frames.
@@ -62,8 +64,8 @@ void Link::release_tx() noexcept {
 }
 
 bool Link::is_idle() const noexcept {
-    return overflow_.empty() && open_left_ == 0 && !sealed_ && !shared_ && !send_broken_ && !discarded_ &&
-           !state_.finish_sent && !goodbye_sent_ && wants_.load(std::memory_order_seq_cst) == 0 && !is_over() &&
+    return overflow_.empty() && open_left_ == 0 && !shared_ && !send_broken_ && !discarded_ && !state_.finish_sent &&
+           !goodbye_sent_ && wants_.load(std::memory_order_seq_cst) == 0 && !is_over() &&
            !aborting_.load(std::memory_order_relaxed) && !peer_over_.load(std::memory_order_relaxed);
 }
 
@@ -383,6 +385,23 @@ size_t Link::send_from_host(const unsigned char *data, size_t size) noexcept {
     return moved;
 }
 
+// The same for a sealed link: a frame cannot be taken back once it is sealed, so what the socket does not accept stays
+// in the overflow buffer.
+size_t Link::seal_from_host(const unsigned char *data, size_t size) noexcept {
+    size = static_cast<size_t>(std::min<uint64_t>(size, state_.credit()));
+    if (size == 0 || overflow_.room(frame_bytes(size, true)) < frame_bytes(size, true)) return 0;
+    unsigned char frame[max_sealed_bytes + frame_header_bytes + seal_overhead_bytes];
+    const iovec payload{const_cast<unsigned char *>(data), size};
+    const iovec sealed{frame, put_frame(frame, FrameType::data, 0, &payload, size, sealer_.get())};
+    state_.use_credit(size);
+    const ssize_t answer = send_spans(&sealed, 1);
+    const size_t sent = answer > 0 ? static_cast<size_t>(answer) : 0;
+    if (sent < sealed.iov_len) unsent_.store(true, std::memory_order_release);
+    overflow_.add(frame + sent, sealed.iov_len - sent);
+    after_send(answer);
+    return size;
+}
+
 Carrier::Moved Link::send_now(const void *data, size_t size) noexcept {
     Deadline once(0);
     struct Never final : Interrupted {
@@ -392,7 +411,8 @@ Carrier::Moved Link::send_now(const void *data, size_t size) noexcept {
 }
 
 Carrier::Moved Link::send(const void *data, size_t size, Deadline &deadline, const Interrupted &interrupted) noexcept {
-    if (shared_ || sealed_ || should_gather(size) || !tx_.try_lock()) return {MUSTER_AGAIN, 0};
+    if (shared_ || (sealed_ && size > max_sealed_bytes) || should_gather(size) || !tx_.try_lock())
+        return {MUSTER_AGAIN, 0};
     tx_.begin_check();
     const bool waits = may_block_ && !deadline.look_once();
     const auto *const from = static_cast<const unsigned char *>(data);
@@ -406,7 +426,8 @@ Carrier::Moved Link::send(const void *data, size_t size, Deadline &deadline, con
                 break;
             }
         }
-        const size_t k = send_from_host(from + moved, size - moved);
+        const size_t k =
+            sealed_ ? seal_from_host(from + moved, size - moved) : send_from_host(from + moved, size - moved);
         moved += k;
         if (!waits) break;
         if (k != 0) continue;

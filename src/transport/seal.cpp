@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "transport/seal.hpp"
 
+#include "transport/aes_gcm.hpp"
+#include "transport/key_hash.hpp"
+
 #include <sodium.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <sys/random.h>
 
@@ -12,25 +16,85 @@ namespace muster {
 static_assert(seal_key_bytes == crypto_secretstream_xchacha20poly1305_KEYBYTES);
 static_assert(seal_prefix_bytes == crypto_secretstream_xchacha20poly1305_HEADERBYTES);
 static_assert(seal_overhead_bytes == crypto_secretstream_xchacha20poly1305_ABYTES);
+static_assert(seal_overhead_bytes == seal_lead_bytes + aes_gcm_tag_bytes);
 
 bool start_crypto() noexcept {
     unsigned char probe[16];
     return getrandom(probe, sizeof probe, 0) == static_cast<ssize_t>(sizeof probe) && sodium_init() >= 0;
 }
 
-struct Sealer::State {
-    crypto_secretstream_xchacha20poly1305_state stream;
+bool has_fast_aes() noexcept {
+    return AesGcm::is_available() && secure_getenv("MUSTER_NO_AES") == nullptr;
+}
+
+// Numbers the frames of one direction, and replaces its key before the limit. One user at a time.
+class AesDirection {
+  public:
+    AesDirection(const unsigned char *stream_key, uint64_t blocks_per_key) : blocks_per_key_(blocks_per_key) {
+        memcpy(key_.data(), stream_key, key_.size());
+    }
+    ~AesDirection() { sodium_memzero(key_.data(), key_.size()); }
+
+    void start(const unsigned char *prefix) noexcept {
+        const std::string_view random(reinterpret_cast<const char *>(prefix), seal_prefix_bytes);
+        set_key(key_hash(&key_, {"muster aes 1", random}));
+    }
+    void seal(unsigned char *frame, size_t size) noexcept {
+        unsigned char *const payload = frame + 8 + seal_lead_bytes;
+        frame[8] = 0;
+        count(size);
+        gcm_.seal(payload, size, frame, 8 + seal_lead_bytes, number_++, payload + size);
+    }
+    bool open(unsigned char *sealed, size_t size, const unsigned char *header) noexcept {
+        if (size < seal_overhead_bytes) return false;
+        const size_t bytes = size - seal_overhead_bytes;
+        unsigned char more[8 + seal_lead_bytes] = {}; // the lead is 0
+        memcpy(more, header, 8);
+        if (sealed[0] != 0) return false;
+        count(bytes);
+        return gcm_.open(sealed + seal_lead_bytes, bytes, more, sizeof more, number_++,
+                         sealed + seal_lead_bytes + bytes);
+    }
+
+  private:
+    void set_key(const SecretKey &key) noexcept {
+        key_ = key;
+        gcm_.set_key(key_.data());
+        blocks_ = 0;
+    }
+    // Both sides count the same frames, so both change the key before the same one.
+    void count(size_t size) noexcept {
+        const uint64_t blocks = (size + 15) / 16 + 2; // one for the tag, one for the lengths and the header
+        if (blocks_ + blocks > blocks_per_key_) set_key(key_hash(&key_, {"muster aes next"}));
+        blocks_ += blocks;
+    }
+
+    AesGcm gcm_;
+    SecretKey key_{};
+    const uint64_t blocks_per_key_;
+    uint64_t number_ = 0, blocks_ = 0;
 };
 
-Sealer::Sealer(const unsigned char *key) : state_(new State) {
-    crypto_secretstream_xchacha20poly1305_init_push(&state_->stream, prefix_, key);
+struct Sealer::State {
+    crypto_secretstream_xchacha20poly1305_state stream;
+    ~State() { sodium_memzero(&stream, sizeof stream); }
+};
+
+Sealer::Sealer(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key) {
+    if (cipher == SealCipher::aes256_gcm) {
+        randombytes_buf(prefix_, sizeof prefix_);
+        aes_ = std::make_unique<AesDirection>(key, blocks_per_key);
+        aes_->start(prefix_);
+    } else {
+        state_ = std::make_unique<State>();
+        crypto_secretstream_xchacha20poly1305_init_push(&state_->stream, prefix_, key);
+    }
 }
 
-Sealer::~Sealer() {
-    sodium_memzero(state_.get(), sizeof *state_);
-}
+Sealer::~Sealer() = default;
 
 void Sealer::seal(unsigned char *frame, size_t size) noexcept {
+    if (aes_) return aes_->seal(frame, size);
     unsigned char *sealed = frame + 8;
     // The cipher text of the payload lands where the payload is: libsodium allows exactly that overlap.
     crypto_secretstream_xchacha20poly1305_push(&state_->stream, sealed, nullptr, sealed + seal_lead_bytes, size, frame,
@@ -39,14 +103,18 @@ void Sealer::seal(unsigned char *frame, size_t size) noexcept {
 
 struct Opener::State {
     crypto_secretstream_xchacha20poly1305_state stream;
+    ~State() { sodium_memzero(&stream, sizeof stream); }
 };
 
-Opener::Opener(const unsigned char *key) : state_(new State) {
+Opener::Opener(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key) {
+    if (cipher == SealCipher::aes256_gcm)
+        aes_ = std::make_unique<AesDirection>(key, blocks_per_key);
+    else
+        state_ = std::make_unique<State>();
     memcpy(key_, key, sizeof key_);
 }
 
 Opener::~Opener() {
-    sodium_memzero(state_.get(), sizeof *state_);
     sodium_memzero(key_, sizeof key_);
 }
 
@@ -55,12 +123,17 @@ bool Opener::take_prefix(const unsigned char *&data, size_t &size) noexcept {
     memcpy(prefix_ + prefix_have_, data, k);
     data += k, size -= k, prefix_have_ += k;
     if (!ready()) return true;
-    const int rc = crypto_secretstream_xchacha20poly1305_init_pull(&state_->stream, prefix_, key_);
+    int rc = 0;
+    if (aes_)
+        aes_->start(prefix_);
+    else
+        rc = crypto_secretstream_xchacha20poly1305_init_pull(&state_->stream, prefix_, key_);
     sodium_memzero(key_, sizeof key_);
     return rc == 0;
 }
 
 bool Opener::open(unsigned char *sealed, size_t size, const unsigned char *header) noexcept {
+    if (aes_) return aes_->open(sealed, size, header);
     unsigned char tag = 0;
     return crypto_secretstream_xchacha20poly1305_pull(&state_->stream, sealed + seal_lead_bytes, nullptr, &tag, sealed,
                                                       size, header, 8) == 0 &&

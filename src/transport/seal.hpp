@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// One direction of a sealed link: libsodium's secretstream, so that frames can be neither read, changed, dropped,
-// repeated nor reordered in transit. The first 24 bytes of the direction are its prefix, followed by frames.
+// One direction of a sealed link, so that frames can be neither read, changed, dropped, repeated nor reordered in
+// transit: by AES-256-GCM where both sides have the instructions for it, else by libsodium's secretstream. The first 24
+// bytes of the direction are its prefix, followed by frames.
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 namespace muster {
@@ -12,14 +14,26 @@ constexpr size_t seal_prefix_bytes = 24;
 constexpr size_t seal_overhead_bytes = 17;
 constexpr size_t seal_lead_bytes = 1; // of the overhead, the part before the payload
 
+enum class SealCipher : uint8_t { xchacha20_poly1305, aes256_gcm };
+
+// Blocks of 16 bytes that AES-256-GCM encrypts with one key: 64 GiB. An attacker who sees them all distinguishes them
+// from random bytes with a probability of at most 2^-65 (RFC 8446, section 5.5, accepts 2^-57). Then both sides derive
+// the next key.
+constexpr uint64_t seal_blocks_per_key = uint64_t{1} << 32;
+
 // Initialises libsodium and ensures that the kernel has random bytes: without them libsodium would abort the process of
 // the host. Once per context.
 bool start_crypto() noexcept;
 
+// The processor has instructions for AES-256-GCM. The environment variable MUSTER_NO_AES makes it false.
+bool has_fast_aes() noexcept;
+
+class AesDirection;
+
 // One user at a time.
 class Sealer {
   public:
-    explicit Sealer(const unsigned char *key);
+    Sealer(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key = seal_blocks_per_key);
     ~Sealer();
     const unsigned char *prefix() const noexcept { return prefix_; }
     // `frame`: header (8), one free byte, `size` bytes of payload, 16 free bytes. Seals in place.
@@ -27,14 +41,15 @@ class Sealer {
 
   private:
     struct State;
-    std::unique_ptr<State> state_;
+    std::unique_ptr<State> state_;      // of the secretstream
+    std::unique_ptr<AesDirection> aes_; // or this one
     unsigned char prefix_[seal_prefix_bytes];
 };
 
 // One user at a time.
 class Opener {
   public:
-    explicit Opener(const unsigned char *key);
+    Opener(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key = seal_blocks_per_key);
     ~Opener();
     bool ready() const noexcept { return prefix_have_ == seal_prefix_bytes; }
     // Removes bytes of the prefix from the front of received bytes. False: it is not a prefix.
@@ -46,6 +61,7 @@ class Opener {
   private:
     struct State;
     std::unique_ptr<State> state_;
+    std::unique_ptr<AesDirection> aes_;
     unsigned char key_[seal_key_bytes];
     unsigned char prefix_[seal_prefix_bytes];
     size_t prefix_have_ = 0;

@@ -75,6 +75,13 @@ static void test_tcp_sealed(void **state) {
     (void)state;
     echo_over("tcp://127.0.0.1:0?upgrade=no&seal=yes", 0);
 }
+
+static void test_tcp_sealed_without_aes(void **state) {
+    (void)state;
+    setenv("MUSTER_NO_AES", "1", 1);
+    echo_over("tcp://127.0.0.1:0?upgrade=no&seal=yes", 0);
+    unsetenv("MUSTER_NO_AES");
+}
 static void test_unix(void **state) {
     (void)state;
     char at[64];
@@ -634,6 +641,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_inproc),
         cmocka_unit_test(test_tcp),
         cmocka_unit_test(test_tcp_sealed),
+        cmocka_unit_test(test_tcp_sealed_without_aes),
         cmocka_unit_test(test_unix),
         cmocka_unit_test(test_shm),
         cmocka_unit_test(test_the_host_drives_the_engine),

@@ -112,6 +112,9 @@ def socket_group(over):
     def link(what, size=64, cores=TWO, over=over):
         return command("link", what, size, cores, over=over)
 
+    def tls(what, size=64):
+        return [("TLS 1.3, AES-256-GCM", command("tls", what, size, over="TLS_AES_256_GCM_SHA384"))]
+
     for cores in (ONE, TWO):
         yield latency(over, f"64 B, {cores}", link("latency", 64, cores), peers("latency", 64, cores))
     for size in (65536, 1 << 20, MB80):
@@ -123,8 +126,14 @@ def socket_group(over):
         yield latency(over, f"moved to shared memory, 64 B, {TWO}", link("latency", **upgraded), peers("latency", 64, TWO))
         yield throughput(over, f"moved to shared memory, 80 MB, {TWO}", link("oneway", MB80, **upgraded),
                          peers("oneway", MB80, TWO))
-        yield throughput(over, f"sealed, 80 MB, {TWO}", link("oneway", MB80, over="tcp-sealed"),
-                         peers("oneway", MB80, TWO))
+        # What two hosts get. Both sides have the secret; TLS checks no certificate here.
+        for size in (65536, 1 << 20, MB80):
+            yield throughput(over, f"sealed, {SIZES[size]}, {TWO}", link("oneway", size, over="tcp-sealed"),
+                             tls("oneway", size) + (peers("oneway", size, TWO) if size == MB80 else []))
+        yield latency(over, f"sealed, 64 B, {TWO}", link("latency", over="tcp-sealed"), tls("latency"))
+        yield throughput(over, f"sealed without AES instructions, 80 MB, {TWO}",
+                         ["env", "MUSTER_NO_AES=1"] + link("oneway", MB80, over="tcp-sealed"),
+                         [("TLS 1.3, ChaCha20-Poly1305", command("tls", "oneway", MB80, over="TLS_CHACHA20_POLY1305_SHA256"))])
 
 
 def message():

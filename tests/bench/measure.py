@@ -67,7 +67,7 @@ class Runs:
         return self._figures[key].get(case.value)
 
 
-PROGRAMS = ("am", "pair", "link", "ring", "sockets", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star",
+PROGRAMS = ("am", "pair", "link", "ring", "sockets", "tls", "uv", "mpi", "mpi_stream", "limits", "star", "star_load", "zmq_star",
             "message", "zmq_message", "group", "epoch", "epoch_rust", "atomic", "atomic_shmem", "atomic_mpi",
             "memory", "locales", "locales_shmem", "mpi_group", "gloo_group", "store", "rendezvous", "etcd_latency", "cluster",
             "cluster_broadcast", "cluster_rust", "mpi_cluster")

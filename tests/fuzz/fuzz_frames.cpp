@@ -32,9 +32,9 @@ class Notes final : public FrameSink {
 };
 
 Status read_in_pieces(const uint8_t *data, size_t size, size_t piece, Notes &notes, const SecretKey *key,
-                      const FrameRules &rules = link_frames) {
+                      SealCipher cipher = SealCipher::xchacha20_poly1305, const FrameRules &rules = link_frames) {
     FrameReader reader(rules);
-    if (key != nullptr) reader.set_opener(std::make_unique<Opener>(key->data()));
+    if (key != nullptr) reader.set_opener(std::make_unique<Opener>(key->data(), cipher, 64));
     Status status = MUSTER_OK;
     for (size_t at = 0; at < size && status == MUSTER_OK;) {
         const size_t k = std::min(size - at, piece);
@@ -60,14 +60,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Notes whole, pieces;
     if ((mode & 1) == 0) {
         const FrameRules &rules = (mode & 2) == 0 ? link_frames : session_frames;
-        const Status one = read_in_pieces(bytes, left, SIZE_MAX, whole, nullptr, rules);
-        const Status other = read_in_pieces(bytes, left, piece, pieces, nullptr, rules);
+        const Status one = read_in_pieces(bytes, left, SIZE_MAX, whole, nullptr, {}, rules);
+        const Status other = read_in_pieces(bytes, left, piece, pieces, nullptr, {}, rules);
         FUZZ_CHECK(one == other && whole.data == pieces.data && whole.events == pieces.events);
         return 0;
     }
     // Sealed by an honest peer, then changed at one place: everything before that arrives, nothing after.
     const SecretKey key = secret_key("seal", 4);
-    Sealer sealer(key.data());
+    const SealCipher cipher =
+        (mode & 2) != 0 && has_fast_aes() ? SealCipher::aes256_gcm : SealCipher::xchacha20_poly1305;
+    Sealer sealer(key.data(), cipher, 64);
     std::string stream(reinterpret_cast<const char *>(sealer.prefix()), seal_prefix_bytes), plain;
     for (size_t at = 0; at < left;) {
         const size_t k = std::min<size_t>(left - at, 1 + bytes[at]);
@@ -80,10 +82,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         at += k;
     }
     const auto *sealed = reinterpret_cast<const uint8_t *>(stream.data());
-    FUZZ_CHECK(read_in_pieces(sealed, stream.size(), piece, whole, &key) == MUSTER_OK && whole.data == plain);
+    FUZZ_CHECK(read_in_pieces(sealed, stream.size(), piece, whole, &key, cipher) == MUSTER_OK && whole.data == plain);
     if (left == 0) return 0;
     stream[(mode >> 1) * size_t{131} % stream.size()] ^= 0x40;
-    const Status status = read_in_pieces(sealed, stream.size(), piece, pieces, &key);
+    const Status status = read_in_pieces(sealed, stream.size(), piece, pieces, &key, cipher);
     FUZZ_CHECK(plain.compare(0, pieces.data.size(), pieces.data) == 0);
     FUZZ_CHECK(status < 0 || pieces.data.size() < plain.size()); // refused, or still waiting for the rest
     return 0;

@@ -18,7 +18,7 @@ constexpr size_t kept_bytes = 1024; // of a buffer that is empty
 
 void RecordWriter::start(const Agreement &agreed) {
     if (!agreed.sealed) return;
-    sealer_ = std::make_unique<Sealer>(agreed.key_out.data());
+    sealer_ = std::make_unique<Sealer>(agreed.key_out.data(), agreed.cipher);
     out_.assign(reinterpret_cast<const char *>(sealer_->prefix()), seal_prefix_bytes);
 }
 
@@ -83,7 +83,7 @@ void RecordReader::start(const Agreement &agreed) {
     why_ = "";
     if (!agreed.sealed) return;
     frames_ = std::make_unique<FrameReader>();
-    frames_->set_opener(std::make_unique<Opener>(agreed.key_in.data()));
+    frames_->set_opener(std::make_unique<Opener>(agreed.key_in.data(), agreed.cipher));
 }
 
 bool RecordReader::feed(const unsigned char *data, size_t size, Taker &taker) {
