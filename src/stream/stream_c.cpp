@@ -35,7 +35,7 @@ void advise_huge_pages(void *data, size_t size) noexcept {
     constexpr uintptr_t huge = 2 << 20;
     const uintptr_t from = (reinterpret_cast<uintptr_t>(data) + huge - 1) & ~(huge - 1);
     const uintptr_t to = (reinterpret_cast<uintptr_t>(data) + size) & ~(huge - 1);
-    if (to > from + huge) madvise(reinterpret_cast<void *>(from), to - from, MADV_HUGEPAGE);
+    if (to >= from + huge) madvise(reinterpret_cast<void *>(from), to - from, MADV_HUGEPAGE);
 }
 
 Status copy_text(const std::string &text, void *out, size_t capacity, size_t *out_bytes) noexcept {

@@ -243,21 +243,30 @@ end
     return done
 end
 
-# A large read, straight into the target. Fresh memory of that size is filled by page faults: huge pages save most.
+# Fresh memory of a large array is filled by page faults: huge pages for the whole blocks inside save most of them. Where
+# that is turned off, nothing changes.
+function advise_huge_pages(p::Ptr{UInt8}, n::Int)
+    block = UInt(2) << 20
+    first = (UInt(p) + block - 1) & ~(block - 1)
+    last = (UInt(p) + UInt(n)) & ~(block - 1)
+    first < last && ccall(:madvise, Cint, (Ptr{Cvoid}, Csize_t, Cint), Ptr{Cvoid}(first), last - first, 14) # MADV_HUGEPAGE
+    return nothing
+end
+
+# A large read, straight into the target, in pieces between which other tasks have their turn.
 @noinline function read_through(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
     done = 0
     turn = TURN_BYTES
-    flags = LowLevel.MUSTER_STREAM_HUGE_PAGES
+    n >= 2 * TURN_BYTES && advise_huge_pages(p, n)
     pace = Pace()
     begin_transfer()
     try
         while done < n && s.open
             s.readable = false
             enter(s) || break
-            status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), flags,
+            status = LowLevel.muster_stream_read_into(s.handle, p + done, min(n - done, TURN_BYTES), 0,
                 wait_ns(pace, s.spin), s.taken)
             leave(s)
-            flags = UInt32(0)
             moved = Int(s.taken[])
             done += moved
             if status == LowLevel.MUSTER_AGAIN
