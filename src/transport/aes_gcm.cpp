@@ -5,7 +5,7 @@
 
 #include <sodium.h>
 
-#include <cstring>
+#include <cstdlib>
 #include <new>
 
 #ifdef MUSTER_HAVE_IPSEC_MB
@@ -67,17 +67,22 @@ struct AesGcm::State {
     alignas(64) gcm_context_data context;
 };
 
-bool AesGcm::is_available() noexcept {
-    return aes_functions().encrypt != nullptr;
+bool has_fast_aes() noexcept {
+    return aes_functions().encrypt != nullptr && secure_getenv("MUSTER_NO_AES") == nullptr;
 }
 
-void AesGcm::set_key(const unsigned char *key) noexcept {
-    aes_functions().expand(key, state_->key.expanded_keys);
+AesGcm::AesGcm(uint64_t blocks_per_key) : state_(new State), blocks_per_key_(blocks_per_key) {}
+
+void AesGcm::set_key(const SecretKey &key) noexcept {
+    key_ = key;
+    aes_functions().expand(key_.data(), state_->key.expanded_keys);
     aes_functions().prepare(&state_->key);
+    blocks_ = 0;
 }
 
 void AesGcm::seal(unsigned char *data, size_t size, const unsigned char *more, size_t more_size, uint64_t number,
                   unsigned char *tag) noexcept {
+    count(size);
     const AesNonce nonce(number);
     aes_functions().encrypt(&state_->key, &state_->context, data, data, size, nonce.bytes, more, more_size, tag,
                             aes_gcm_tag_bytes);
@@ -85,6 +90,7 @@ void AesGcm::seal(unsigned char *data, size_t size, const unsigned char *more, s
 
 bool AesGcm::open(unsigned char *data, size_t size, const unsigned char *more, size_t more_size, uint64_t number,
                   const unsigned char *tag) noexcept {
+    count(size);
     const AesNonce nonce(number);
     unsigned char own_tag[aes_gcm_tag_bytes];
     aes_functions().decrypt(&state_->key, &state_->context, data, data, size, nonce.bytes, more, more_size, own_tag,
@@ -92,21 +98,19 @@ bool AesGcm::open(unsigned char *data, size_t size, const unsigned char *more, s
     return sodium_memcmp(own_tag, tag, sizeof own_tag) == 0;
 }
 
-AesGcm::AesGcm() : state_(new State) {}
-
 #else // no object exists
 
 struct AesGcm::State {};
 
-bool AesGcm::is_available() noexcept {
+bool has_fast_aes() noexcept {
     return false;
 }
 
-AesGcm::AesGcm() {
+AesGcm::AesGcm(uint64_t blocks_per_key) : blocks_per_key_(blocks_per_key) {
     throw std::bad_alloc();
 }
 
-void AesGcm::set_key(const unsigned char *) noexcept {}
+void AesGcm::set_key(const SecretKey &) noexcept {}
 
 void AesGcm::seal(unsigned char *, size_t, const unsigned char *, size_t, uint64_t, unsigned char *) noexcept {}
 
@@ -116,11 +120,20 @@ bool AesGcm::open(unsigned char *, size_t, const unsigned char *, size_t, uint64
 
 #endif
 
-AesGcm::~AesGcm() = default;
+AesGcm::~AesGcm() {
+    sodium_memzero(key_.data(), key_.size());
+}
 
 void AesGcm::Deleter::operator()(State *state) const noexcept {
     sodium_memzero(state, sizeof *state);
     delete state;
+}
+
+// Both sides count the same messages, so both change the key before the same one.
+void AesGcm::count(size_t size) noexcept {
+    const uint64_t blocks = (size + 15) / 16 + 2; // one for the tag, one for the lengths and what is not encrypted
+    if (blocks_ + blocks > blocks_per_key_) set_key(key_hash(&key_, {"muster aes next"}));
+    blocks_ += blocks;
 }
 
 } // namespace muster

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "transport/seal.hpp"
 
-#include "transport/aes_gcm.hpp"
-#include "transport/key_hash.hpp"
-
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <sys/random.h>
 
@@ -23,56 +19,35 @@ bool start_crypto() noexcept {
     return getrandom(probe, sizeof probe, 0) == static_cast<ssize_t>(sizeof probe) && sodium_init() >= 0;
 }
 
-bool has_fast_aes() noexcept {
-    return AesGcm::is_available() && secure_getenv("MUSTER_NO_AES") == nullptr;
-}
-
-// Numbers the frames of one direction, and replaces its key before the limit. One user at a time.
+// Numbers the frames of one direction. One user at a time.
 class AesDirection {
   public:
-    AesDirection(const unsigned char *stream_key, uint64_t blocks_per_key) : blocks_per_key_(blocks_per_key) {
-        memcpy(key_.data(), stream_key, key_.size());
-    }
-    ~AesDirection() { sodium_memzero(key_.data(), key_.size()); }
+    explicit AesDirection(uint64_t blocks_per_key) : gcm_(blocks_per_key) {}
 
-    void start(const unsigned char *prefix) noexcept {
+    void start(const unsigned char *stream_key, const unsigned char *prefix) noexcept {
+        SecretKey key;
+        memcpy(key.data(), stream_key, key.size());
         const std::string_view random(reinterpret_cast<const char *>(prefix), seal_prefix_bytes);
-        set_key(key_hash(&key_, {"muster aes 1", random}));
+        gcm_.set_key(key_hash(&key, {"muster aes 1", random}));
+        sodium_memzero(key.data(), key.size());
     }
     void seal(unsigned char *frame, size_t size) noexcept {
         unsigned char *const payload = frame + 8 + seal_lead_bytes;
         frame[8] = 0;
-        count(size);
         gcm_.seal(payload, size, frame, 8 + seal_lead_bytes, number_++, payload + size);
     }
     bool open(unsigned char *sealed, size_t size, const unsigned char *header) noexcept {
-        if (size < seal_overhead_bytes) return false;
+        if (size < seal_overhead_bytes || sealed[0] != 0) return false;
+        unsigned char *const payload = sealed + seal_lead_bytes;
         const size_t bytes = size - seal_overhead_bytes;
         unsigned char more[8 + seal_lead_bytes] = {}; // the lead is 0
         memcpy(more, header, 8);
-        if (sealed[0] != 0) return false;
-        count(bytes);
-        return gcm_.open(sealed + seal_lead_bytes, bytes, more, sizeof more, number_++,
-                         sealed + seal_lead_bytes + bytes);
+        return gcm_.open(payload, bytes, more, sizeof more, number_++, payload + bytes);
     }
 
   private:
-    void set_key(const SecretKey &key) noexcept {
-        key_ = key;
-        gcm_.set_key(key_.data());
-        blocks_ = 0;
-    }
-    // Both sides count the same frames, so both change the key before the same one.
-    void count(size_t size) noexcept {
-        const uint64_t blocks = (size + 15) / 16 + 2; // one for the tag, one for the lengths and the header
-        if (blocks_ + blocks > blocks_per_key_) set_key(key_hash(&key_, {"muster aes next"}));
-        blocks_ += blocks;
-    }
-
     AesGcm gcm_;
-    SecretKey key_{};
-    const uint64_t blocks_per_key_;
-    uint64_t number_ = 0, blocks_ = 0;
+    uint64_t number_ = 0;
 };
 
 struct Sealer::State {
@@ -83,8 +58,8 @@ struct Sealer::State {
 Sealer::Sealer(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key) {
     if (cipher == SealCipher::aes256_gcm) {
         randombytes_buf(prefix_, sizeof prefix_);
-        aes_ = std::make_unique<AesDirection>(key, blocks_per_key);
-        aes_->start(prefix_);
+        aes_ = std::make_unique<AesDirection>(blocks_per_key);
+        aes_->start(key, prefix_);
     } else {
         state_ = std::make_unique<State>();
         crypto_secretstream_xchacha20poly1305_init_push(&state_->stream, prefix_, key);
@@ -108,7 +83,7 @@ struct Opener::State {
 
 Opener::Opener(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key) {
     if (cipher == SealCipher::aes256_gcm)
-        aes_ = std::make_unique<AesDirection>(key, blocks_per_key);
+        aes_ = std::make_unique<AesDirection>(blocks_per_key);
     else
         state_ = std::make_unique<State>();
     memcpy(key_, key, sizeof key_);
@@ -125,7 +100,7 @@ bool Opener::take_prefix(const unsigned char *&data, size_t &size) noexcept {
     if (!ready()) return true;
     int rc = 0;
     if (aes_)
-        aes_->start(prefix_);
+        aes_->start(key_, prefix_);
     else
         rc = crypto_secretstream_xchacha20poly1305_init_pull(&state_->stream, prefix_, key_);
     sodium_memzero(key_, sizeof key_);

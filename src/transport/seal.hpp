@@ -3,6 +3,8 @@
 // One direction of a sealed link, so that frames can be neither read, changed, dropped, repeated nor reordered in
 // transit: by AES-256-GCM where both sides have the instructions for it, else by libsodium's secretstream. The first 24
 // bytes of the direction are its prefix, followed by frames.
+#include "transport/aes_gcm.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,24 +18,16 @@ constexpr size_t seal_lead_bytes = 1; // of the overhead, the part before the pa
 
 enum class SealCipher : uint8_t { xchacha20_poly1305, aes256_gcm };
 
-// Blocks of 16 bytes that AES-256-GCM encrypts with one key: 64 GiB. An attacker who sees them all distinguishes them
-// from random bytes with a probability of at most 2^-65 (RFC 8446, section 5.5, accepts 2^-57). Then both sides derive
-// the next key.
-constexpr uint64_t seal_blocks_per_key = uint64_t{1} << 32;
-
 // Initialises libsodium and ensures that the kernel has random bytes: without them libsodium would abort the process of
 // the host. Once per context.
 bool start_crypto() noexcept;
-
-// The processor has instructions for AES-256-GCM. The environment variable MUSTER_NO_AES makes it false.
-bool has_fast_aes() noexcept;
 
 class AesDirection;
 
 // One user at a time.
 class Sealer {
   public:
-    Sealer(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key = seal_blocks_per_key);
+    Sealer(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key = aes_gcm_blocks_per_key);
     ~Sealer();
     const unsigned char *prefix() const noexcept { return prefix_; }
     // `frame`: header (8), one free byte, `size` bytes of payload, 16 free bytes. Seals in place.
@@ -49,7 +43,7 @@ class Sealer {
 // One user at a time.
 class Opener {
   public:
-    Opener(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key = seal_blocks_per_key);
+    Opener(const unsigned char *key, SealCipher cipher, uint64_t blocks_per_key = aes_gcm_blocks_per_key);
     ~Opener();
     bool ready() const noexcept { return prefix_have_ == seal_prefix_bytes; }
     // Removes bytes of the prefix from the front of received bytes. False: it is not a prefix.

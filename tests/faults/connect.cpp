@@ -25,7 +25,11 @@ void connect(muster_context *context, muster_queue *queue, const std::string &ad
         bytes = strlen(real);
     }
     for (int attempt = 0;; attempt++) {
-        OK(muster_transport_dial_begin, context, real, bytes, nullptr, patience / 2, queue, 77, &error);
+        // After the fault a member of a star has to claim its name again; dials wait for that if they are asked to.
+        muster_transport_config retrying{};
+        retrying.struct_size = sizeof retrying;
+        retrying.retry_ns = attempt == 0 ? 0 : patience / 2;
+        OK(muster_transport_dial_begin, context, real, bytes, &retrying, patience / 2, queue, 77, &error);
         const muster_completion dialled = take(queue, MUSTER_DONE_DIAL, 77, "muster_transport_dial");
         if (dialled.status == MUSTER_OK) {
             out.dialled = Stream(dialled.object);

@@ -248,12 +248,18 @@ bool Connection::write(Scratch &scratch) {
     return true;
 }
 
+// After ENOBUFS, say, the connection itself is intact and its descriptor not ready: the reader would never notice.
+bool Connection::write_failed() {
+    shutdown(fd_, SHUT_RDWR);
+    return over(End::peer);
+}
+
 // These return true when everything has been written.
 bool Connection::flush_out() {
     while (out_at_ < out_.size()) {
         const ssize_t put = ::send(fd_, out_.data() + out_at_, out_.size() - out_at_, MSG_NOSIGNAL);
         if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return would_block() ? false : over(End::peer);
+        if (put < 0) return would_block() ? false : write_failed();
         out_at_ += static_cast<size_t>(put);
     }
     out_at_ = 0;
@@ -289,7 +295,7 @@ bool Connection::flush_plain() {
         all.msg_iovlen = 2 * count;
         const ssize_t put = sendmsg(fd_, &all, MSG_NOSIGNAL);
         if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return would_block() ? false : over(End::peer);
+        if (put < 0) return would_block() ? false : write_failed();
         first_at_ += static_cast<size_t>(put);
         for (size_t i = 0; i < count && first_at_ >= sizes[i]; i++) {
             const size_t left = first_at_ - sizes[i];
@@ -321,7 +327,7 @@ bool Connection::flush_sealed(Scratch &scratch) {
         while (done < size) {
             const ssize_t put = ::send(fd_, to + done, size - done, MSG_NOSIGNAL);
             if (put < 0 && errno == EINTR) continue;
-            if (put < 0 && !would_block()) return over(End::peer);
+            if (put < 0 && !would_block()) return write_failed();
             if (put < 0) {
                 out_.assign(to + done, to + size);
                 return false;

@@ -77,6 +77,7 @@ class Connection {
     };
     bool parse(unsigned char *data, size_t size, ConnectionOwner &owner);
     bool greeted();
+    bool write_failed(); // false
     bool frame(unsigned char *data, size_t size, Message *holder, ConnectionOwner &owner);
     bool handshake(std::string_view body);
     bool command(std::string_view body);

@@ -25,34 +25,55 @@ Nonce24 message_nonce(bool of_server, const unsigned char *counter) noexcept {
     return of_server ? short_nonce("CurveZMQMESSAGES", counter) : short_nonce("CurveZMQMESSAGEC", counter);
 }
 
+constexpr std::string_view cipher_name = "X-Muster-Cipher", cipher_value = "AES-256-GCM";
+
+// Takes the next property off the front. False: it is malformed.
+bool take_property(std::string_view &metadata, std::string_view &name, std::string_view &value) noexcept {
+    const size_t name_bytes = static_cast<unsigned char>(metadata[0]);
+    if (metadata.size() < 1 + name_bytes + 4) return false;
+    name = metadata.substr(1, name_bytes);
+    const unsigned char *const size = as_bytes(metadata) + 1 + name_bytes;
+    const size_t value_bytes = size_t{size[0]} << 24 | size_t{size[1]} << 16 | size_t{size[2]} << 8 | size[3];
+    metadata.remove_prefix(1 + name_bytes + 4);
+    if (metadata.size() < value_bytes) return false;
+    value = metadata.substr(0, value_bytes);
+    metadata.remove_prefix(value_bytes);
+    return true;
+}
+
+bool is_named(std::string_view name, std::string_view wanted) noexcept { // names of ZMTP have no case
+    return name.size() == wanted.size() && strncasecmp(name.data(), wanted.data(), name.size()) == 0;
+}
+
 std::string_view type_of(ZmtpSide side) noexcept {
     return side == ZmtpSide::server ? "ROUTER" : "DEALER";
 }
 
 } // namespace
 
-std::string socket_metadata(ZmtpSide own) {
+std::string socket_metadata(ZmtpSide own, bool with_aes) {
     std::string metadata;
     put_property(metadata, "Socket-Type", type_of(own));
     put_property(metadata, "Identity", "");
+    if (with_aes) put_property(metadata, cipher_name, cipher_value);
     return metadata;
 }
 
 bool is_valid_metadata(std::string_view metadata, ZmtpSide own) noexcept {
     const std::string_view theirs = type_of(own == ZmtpSide::server ? ZmtpSide::client : ZmtpSide::server);
-    while (!metadata.empty()) {
-        const size_t name_bytes = static_cast<unsigned char>(metadata[0]);
-        if (metadata.size() < 1 + name_bytes + 4) return false;
-        const std::string_view name = metadata.substr(1, name_bytes);
-        const unsigned char *const size = as_bytes(metadata) + 1 + name_bytes;
-        const size_t value_bytes = size_t{size[0]} << 24 | size_t{size[1]} << 16 | size_t{size[2]} << 8 | size[3];
-        metadata.remove_prefix(1 + name_bytes + 4);
-        if (metadata.size() < value_bytes) return false;
-        const std::string_view value = metadata.substr(0, value_bytes);
-        metadata.remove_prefix(value_bytes);
-        if (name.size() == 11 && strncasecmp(name.data(), "Socket-Type", 11) == 0 && value != theirs) return false;
+    for (std::string_view name, value; !metadata.empty();) {
+        if (!take_property(metadata, name, value)) return false;
+        if (is_named(name, "Socket-Type") && value != theirs) return false;
     }
     return true;
+}
+
+bool has_aes(std::string_view metadata) noexcept {
+    for (std::string_view name, value; !metadata.empty();) {
+        if (!take_property(metadata, name, value)) return false;
+        if (is_named(name, cipher_name)) return value == cipher_value;
+    }
+    return false;
 }
 
 Curve::~Curve() {
@@ -126,14 +147,27 @@ CurveServer::Step CurveServer::initiate(std::string_view received, std::string &
     }
     out_metadata = plain.substr(128);
 
-    const std::string metadata = socket_metadata(side_);
+    const bool aes = is_valid_metadata(out_metadata, side_) && has_aes(out_metadata) && muster::has_fast_aes();
+    const std::string metadata = socket_metadata(side_, aes);
     reply.assign(6 + 8 + mac + metadata.size(), '\0');
     memcpy(as_bytes(reply), "\5READY", 6);
     put_counter(as_bytes(reply) + 6, sent_++);
     crypto_box_easy_afternm(as_bytes(reply) + 14, as_bytes(std::string_view(metadata)), metadata.size(),
                             short_nonce("CurveZMQREADY---", as_bytes(reply) + 6).data(), shared_.data());
+    if (aes) start_aes();
     state_ = State::ready;
     return Step::done;
+}
+
+void Curve::start_aes() {
+    const auto key = [&](ZmtpSide from) {
+        const bool of_server = from == ZmtpSide::server;
+        return muster::key_hash(&shared_, {of_server ? "muster star aes server" : "muster star aes client"});
+    };
+    seals_ = std::make_unique<muster::AesGcm>();
+    opens_ = std::make_unique<muster::AesGcm>();
+    seals_->set_key(key(side_));
+    opens_->set_key(key(side_ == ZmtpSide::server ? ZmtpSide::client : ZmtpSide::server));
 }
 
 bool Curve::open(unsigned char *data, size_t size, unsigned char &out_flags, std::string_view &out_payload) {
@@ -143,8 +177,13 @@ bool Curve::open(unsigned char *data, size_t size, unsigned char &out_flags, std
     received_ = counter;
     unsigned char *const box = data + prefix_bytes;
     const size_t plain = size - prefix_bytes;
-    const Nonce24 nonce = message_nonce(side_ == ZmtpSide::client, data + 8);
-    if (crypto_box_open_detached_afternm(box, box, data + 16, plain, nonce.data(), shared_.data()) != 0) return false;
+    if (opens_) {
+        if (!opens_->open(box, plain, data, 16, counter, data + 16)) return false;
+    } else {
+        const Nonce24 nonce = message_nonce(side_ == ZmtpSide::client, data + 8);
+        if (crypto_box_open_detached_afternm(box, box, data + 16, plain, nonce.data(), shared_.data()) != 0)
+            return false;
+    }
     out_flags = box[0];
     out_payload = {reinterpret_cast<char *>(box) + 1, plain - 1};
     return true;
@@ -156,6 +195,7 @@ void Curve::seal(unsigned char flags, std::string_view payload, unsigned char *o
     unsigned char *const box = out + prefix_bytes;
     box[0] = flags;
     if (!payload.empty()) memcpy(box + 1, payload.data(), payload.size());
+    if (seals_) return seals_->seal(box, payload.size() + 1, out, 16, get_counter(out + 8), out + 16);
     const Nonce24 nonce = message_nonce(side_ == ZmtpSide::server, out + 8);
     crypto_box_detached_afternm(box, out + 16, box, payload.size() + 1, nonce.data(), shared_.data());
 }

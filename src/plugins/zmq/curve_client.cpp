@@ -68,7 +68,7 @@ CurveClient::Step CurveClient::welcome(std::string_view received, std::string &r
     if (crypto_box_easy(as_bytes(inner) + 48, vouched, sizeof vouched, long_nonce("VOUCH---", random).data(), theirs,
                         keys_.secret.data()) != 0)
         return Step::broken;
-    inner += socket_metadata(side_);
+    inner += socket_metadata(side_, offers_aes_);
 
     reply.assign(9 + cookie_bytes + 8 + mac + inner.size(), '\0');
     memcpy(as_bytes(reply), "\10INITIATE", 9);
@@ -89,6 +89,7 @@ CurveClient::Step CurveClient::ready(std::string_view received, std::string &out
     if (crypto_box_open_easy_afternm(as_bytes(out_metadata), at + 14, received.size() - 14,
                                      short_nonce("CurveZMQREADY---", at + 6).data(), shared_.data()) != 0)
         return Step::broken;
+    if (offers_aes_ && is_valid_metadata(out_metadata, side_) && has_aes(out_metadata)) start_aes();
     state_ = State::over;
     return Step::done;
 }

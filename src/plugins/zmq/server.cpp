@@ -169,9 +169,12 @@ void Server::accept_connections() {
 }
 
 void Server::add(int fd) {
-    if (full_ && reserve_[0] < 0 && early_.empty()) { // accepted with a reserved descriptor
-        close(fd);
-        return;
+    if (full_ && reserve_[0] < 0 && early_.empty()) { // accepted with a reserved descriptor, or there are some again
+        if (!take_reserve()) {
+            close(fd);
+            return;
+        }
+        full_ = false;
     }
     if ((early_.size() >= config_.max_unauthenticated || connections_.size() >= config_.max_connections) &&
         !displace()) {
