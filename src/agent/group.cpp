@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "agent/group.hpp"
 
+#include "base/libc.hpp"
 #include "base/status.hpp"
 #include "base/text.hpp"
 
@@ -232,7 +233,7 @@ void WorkerGroup::update_guard() noexcept {
 Error failure_error(const Worker &worker) noexcept {
     const muster_agent_worker &info = worker.info;
     char how[96];
-    const char *const name = info.exit.kind == MUSTER_PROCESS_KILLED ? sigabbrev_np(info.exit.value) : nullptr;
+    const char *const name = info.exit.kind == MUSTER_PROCESS_KILLED ? libc::signal_name(info.exit.value) : nullptr;
     if (info.exit.kind == MUSTER_PROCESS_KILLED)
         snprintf(how, sizeof how, "was killed by signal %d%s%s", info.exit.value, name ? ", SIG" : "",
                  name ? name : "");

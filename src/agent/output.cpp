@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "agent/output.hpp"
 
+#include "base/libc.hpp"
 #include "base/thread.hpp"
 
 #include <algorithm>
@@ -198,7 +199,7 @@ void Output::write_all(Fd &to, const char *data, size_t size) noexcept {
             uncancelled::wait_poll(&ready, 1, nullptr);
         } else if (errno != EINTR) {
             // The reader is gone, or the disk is full: the workers continue.
-            context_->log(MUSTER_LOG_ERROR, "output of workers is lost from here on: %s", strerrordesc_np(errno));
+            context_->log(MUSTER_LOG_ERROR, "output of workers is lost from here on: %s", libc::describe_error(errno));
             to.reset();
         }
     }

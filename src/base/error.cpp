@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/libc.hpp"
 #include "base/result.hpp"
 #include "base/status.hpp"
 
@@ -56,8 +57,7 @@ Error Error::from_errno(int os_errno, Status status, const char *format, ...) no
     size_t used = print(error, 0, format, arguments);
     va_end(arguments);
     if (used < sizeof error.message) {
-        // strerrordesc_np: no locale, no buffer, any thread.
-        const char *why = strerrordesc_np(os_errno);
+        const char *why = libc::describe_error(os_errno);
         const int n = why ? std::snprintf(error.message + used, sizeof error.message - used, ": %c%s",
                                           // "No such file" -> "no such file", but "RFS specific error" stays
                                           why[1] >= 'a' && why[1] <= 'z' ? (why[0] | 0x20) : why[0], why + 1)

@@ -35,6 +35,8 @@ inline ssize_t read(int fd, void *data, size_t size) noexcept {
     return syscall(SYS_read, fd, data, size);
 }
 
+constexpr long epoll_pwait2_number = 441; // on every architecture
+
 inline int wait_id(idtype_t type, id_t id, siginfo_t *out, int options) noexcept {
     return static_cast<int>(syscall(SYS_waitid, type, id, out, options, nullptr));
 }
@@ -42,9 +44,9 @@ inline int wait_id(idtype_t type, id_t id, siginfo_t *out, int options) noexcept
 inline int wait_epoll(int epoll, epoll_event *events, int most, int timeout_ms) noexcept {
     return static_cast<int>(syscall(SYS_epoll_pwait, epoll, events, most, timeout_ms, nullptr, 0));
 }
-// As epoll_pwait2(), which older C libraries lack; ENOSYS before Linux 5.11.
+// As epoll_pwait2(), which older C libraries and headers lack; ENOSYS before Linux 5.11.
 inline int wait_epoll(int epoll, epoll_event *events, int most, const timespec &limit) noexcept {
-    return static_cast<int>(syscall(SYS_epoll_pwait2, epoll, events, most, &limit, nullptr, 0));
+    return static_cast<int>(syscall(epoll_pwait2_number, epoll, events, most, &limit, nullptr, 0));
 }
 // `left`: NULL waits without limit. The kernel writes the remaining time to it.
 inline int wait_poll(pollfd *fds, nfds_t count, timespec *left) noexcept {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "group/reduction.hpp"
 
+#include "base/bit_cast.hpp"
+
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -20,22 +21,22 @@ struct BF16 {
 };
 
 float widen(BF16 from) noexcept {
-    return std::bit_cast<float>(uint32_t{from.bits} << 16);
+    return bit_cast<float>(uint32_t{from.bits} << 16);
 }
 float widen(F16 from) noexcept {
     const uint32_t sign = uint32_t{from.bits & 0x8000u} << 16, rest = from.bits & 0x7FFFu;
-    if (rest >= 0x7C00u) return std::bit_cast<float>(sign | 0x7F800000u | (rest & 0x3FFu) << 13); // infinite, no number
-    if (rest >= 0x0400u) return std::bit_cast<float>(sign | ((rest << 13) + (112u << 23)));
-    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(rest) * 0x1p-24f)); // subnormal
+    if (rest >= 0x7C00u) return bit_cast<float>(sign | 0x7F800000u | (rest & 0x3FFu) << 13); // infinite, no number
+    if (rest >= 0x0400u) return bit_cast<float>(sign | ((rest << 13) + (112u << 23)));
+    return bit_cast<float>(sign | bit_cast<uint32_t>(static_cast<float>(rest) * 0x1p-24f)); // subnormal
 }
 // Both round to nearest, ties to even.
 void narrow(float from, BF16 &to) noexcept {
-    const auto bits = std::bit_cast<uint32_t>(from);
+    const auto bits = bit_cast<uint32_t>(from);
     const bool is_number = (bits & 0x7FFFFFFFu) <= 0x7F800000u;
     to.bits = static_cast<uint16_t>(is_number ? (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16 : bits >> 16 | 0x40u);
 }
 void narrow(float from, F16 &to) noexcept {
-    const auto bits = std::bit_cast<uint32_t>(from);
+    const auto bits = bit_cast<uint32_t>(from);
     const uint32_t sign = bits >> 16 & 0x8000u, rest = bits & 0x7FFFFFFFu;
     uint32_t half;
     if (rest > 0x7F800000u)
@@ -45,7 +46,7 @@ void narrow(float from, F16 &to) noexcept {
     else if (rest >= 0x38800000u)
         half = (rest - (112u << 23) + 0xFFFu + (rest >> 13 & 1u)) >> 13;
     else // subnormal: the addition of a half rounds it to a multiple of 2^-24
-        half = std::bit_cast<uint32_t>(std::bit_cast<float>(rest) + 0.5f) - 0x3F000000u;
+        half = bit_cast<uint32_t>(bit_cast<float>(rest) + 0.5f) - 0x3F000000u;
     to.bits = static_cast<uint16_t>(sign | half);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "message/values.hpp"
 
+#include "base/bit_cast.hpp"
 #include "base/codec.hpp"
 
-#include <bit>
 #include <cfloat>
 #include <cmath>
 
@@ -70,10 +70,10 @@ void put(PlacedByteWriter &to, char type, const muster_value &value) noexcept {
         to.number(static_cast<uint32_t>(value.integer));
         break;
     case 'f':
-        to.number(std::bit_cast<uint32_t>(static_cast<float>(value.real)));
+        to.number(bit_cast<uint32_t>(static_cast<float>(value.real)));
         break;
     case 'd':
-        to.number(std::bit_cast<uint64_t>(value.real));
+        to.number(bit_cast<uint64_t>(value.real));
         break;
     case 's':
     case 'b':
@@ -100,10 +100,10 @@ muster_value get(ByteReader &from, char type) noexcept {
         value.integer = from.number<uint32_t>();
         break;
     case 'f':
-        value.real = static_cast<double>(std::bit_cast<float>(from.number<uint32_t>()));
+        value.real = static_cast<double>(bit_cast<float>(from.number<uint32_t>()));
         break;
     case 'd':
-        value.real = std::bit_cast<double>(from.number<uint64_t>());
+        value.real = bit_cast<double>(from.number<uint64_t>());
         break;
     case 's':
     case 'b': {

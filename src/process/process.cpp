@@ -42,9 +42,10 @@ bool Process::look() noexcept {
     const std::lock_guard hold(lock_);
     if (over_) return true;
     siginfo_t info{};
-    // P_PIDFD never means another process, whatever became of the number.
+    // P_PIDFD (Linux 5.4) never means another process, whatever became of the number. Older headers lack it.
+    constexpr auto by_pidfd = static_cast<idtype_t>(3);
     const auto ask = [&](int options) {
-        return uncancelled::wait_id(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | options);
+        return uncancelled::wait_id(by_pidfd, static_cast<id_t>(pidfd_.get()), &info, WEXITED | WNOHANG | options);
     };
     if (rest_ == Rest::ends) {
         if (ask(WNOWAIT) == 0 && info.si_pid == 0) return false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "process/spawn.hpp"
 
+#include "base/libc.hpp"
+
 #include <algorithm>
 #include <csignal>
 #include <cstring>
@@ -103,7 +105,7 @@ int plan_descriptors(Plan &plan, const std::vector<Placement> &placements) {
     // Descriptors that the host has opened without CLOEXEC are closed as well.
     for (int fd = 0; fd < highest; fd++)
         if (!taken[fd]) rc |= posix_spawn_file_actions_addclose(&plan.actions, fd);
-    return rc | posix_spawn_file_actions_addclosefrom_np(&plan.actions, highest + 1);
+    return rc | libc::add_close_from(plan.actions, highest + 1);
 }
 
 int plan_attributes(Plan &plan) {

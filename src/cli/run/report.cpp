@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "run/report.hpp"
 
+#include "base/libc.hpp"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -19,7 +21,7 @@ std::string ended_how(const muster_agent_worker &worker) {
     if (worker.state == MUSTER_WORKER_RUNNING) return "runs";
     if (worker.exit.kind == MUSTER_PROCESS_EXITED) return "exit code " + std::to_string(worker.exit.value);
     if (worker.exit.kind != MUSTER_PROCESS_KILLED) return "unknown how";
-    const char *const name = sigabbrev_np(worker.exit.value);
+    const char *const name = muster::libc::signal_name(worker.exit.value);
     return "signal " + std::to_string(worker.exit.value) + (name ? std::string(" (SIG") + name + ")" : "");
 }
 

@@ -93,7 +93,7 @@ StoreRequest StoreRequest::make(size_t count, size_t bytes, StoreRequest *before
         request.memory_ = std::move(before->memory_);
         before->room_ = before->count_ = 0;
     } else {
-        request.memory_ = std::make_unique_for_overwrite<char[]>(request.room_);
+        request.memory_.reset(new char[request.room_]); // every byte is written
     }
     request.ops_ = reinterpret_cast<StoreOp *>(request.memory_.get());
     for (size_t i = 0; i < count; i++) new (request.ops_ + i) StoreOp();
