@@ -413,8 +413,9 @@ def store():
             mine = load("sync", op=op, clients=clients)
             yield Case("store", f"{op}, {clients} clients", "operations", "1/s", "high", "rate", mine, others)
             yield Case("store", f"{op}, {clients} clients", "99th percentile", "us", "low", "p99_us", mine, others)
-    yield Case("store", "set, pipelined", "operations", "1/s", "high", "rate", load("pipelined", op="set"), [])
-    yield Case("store", "get, pipelined", "operations", "1/s", "high", "rate", load("pipelined", op="get"), [])
+    one_at_a_time = [("epoll echo, one at a time", load("sync", over="echo", clients=1))]
+    yield Case("store", "set, pipelined", "operations", "1/s", "high", "rate", load("pipelined", op="set"), one_at_a_time)
+    yield Case("store", "get, pipelined", "operations", "1/s", "high", "rate", load("pipelined", op="get"), one_at_a_time)
     yield Case("store", "add, 1 busy beside 4000 idle", "operations", "1/s", "high", "rate",
                load("sync", op="add", idle=4000),
                [("itself alone", load("sync", op="add"))] + [p for p in peers("add", 1, idle=4000) if p[0] != "epoll echo"])

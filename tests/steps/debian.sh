@@ -45,8 +45,8 @@ for name in c-program python plug-ins lua; do
     in_root sh -c "mkdir -p /tmp/$name && cd /tmp/$name && AUTOPKGTEST_TMP=/tmp/$name /tests/$name"
 done
 rm -rf "$root/tests"
-in_root sh -c 'apt-get -q -y purge libmuster0.1' >/dev/null
-in_root sh -c 'apt-get -q -y purge muster "muster-plugin-*" libmuster-dev libmuster-doc python3-muster lua-muster' >/dev/null
+# shellcheck disable=SC2016 # the inner shell expands it
+in_root sh -c 'apt-get -q -y purge $(dpkg-query -W -f "\${Package}\n" "*muster*")' >/dev/null
 find_files >"$work/after"
 echo "-- files that stay after the packages are purged"
 if diff "$work/before" "$work/after" | grep '^>' | grep -v '/var/lib/dpkg/\|__pycache__\|/debs'; then exit 1; fi
