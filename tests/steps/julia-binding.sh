@@ -16,6 +16,7 @@ run test_served.jl
 run test_project.jl
 run test_shared_arrays.jl
 run test_group.jl
+run test_memory.jl
 run test_messages.jl
 run -t 2 test_threads.jl
 run test_precompile.jl

@@ -14,5 +14,6 @@ run test_binding.lua
 run test_misuse.lua
 run test_group.lua
 run test_socket.lua
+run test_memory.lua
 run test_epoch.lua
 run test_cluster.lua

@@ -78,9 +78,9 @@ Base.close(e::Epoch) = LowLevel.muster_epoch_release(e.handle)
 
 One task uses a token at a time, on whatever thread. `close(token)` hands its objects to the other tokens.
 """
-mutable struct EpochToken
+mutable struct EpochToken{Owner} # an Epoch, or a GlobalMemory
     raw::Ptr{LowLevel.muster_epoch_token}
-    epoch::Epoch
+    epoch::Owner
 end
 
 function register(e::Epoch)

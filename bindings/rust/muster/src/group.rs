@@ -215,6 +215,10 @@ impl Group {
         Ok(Group::adopt(raw))
     }
 
+    pub(crate) fn as_raw(&self) -> *mut sys::muster_group {
+        self.raw
+    }
+
     fn adopt(raw: *mut sys::muster_group) -> Group {
         Group { raw, functions: Mutex::new(Vec::new()) }
     }

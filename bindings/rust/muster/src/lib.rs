@@ -32,6 +32,7 @@ mod error;
 mod event;
 mod group;
 mod manager;
+pub mod memory;
 mod message;
 pub mod parallel;
 mod process;
