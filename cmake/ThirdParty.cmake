@@ -43,6 +43,7 @@ find_package(nlohmann_json 3.9 REQUIRED) # Debian: nlohmann-json3-dev
 
 # libuv. Names differ a little between versions (linux-core.c became linux.c), hence the existence check.
 muster_third_party(libuv1 "${MUSTER_UV_SOURCE}" uv)
+set(MUSTER_UV_FOLDER "${uv}")
 muster_existing_sources(uv_sources "${uv}/src"
     fs-poll.c idna.c inet.c random.c strscpy.c strtok.c thread-common.c threadpool.c timer.c uv-common.c
     uv-data-getter-setters.c version.c
@@ -71,6 +72,7 @@ target_compile_options(muster_uv PRIVATE -w "-Dvisibility(x)=__visibility__(\"hi
 # libsodium, whole but for its hand-written assembler. Its own build chooses instruction sets per file and its code
 # chooses among them at run time; the same is done here. The definitions are what its configure finds on Linux.
 muster_third_party(libsodium "${MUSTER_SODIUM_SOURCE}" sodium)
+set(MUSTER_SODIUM_FOLDER "${sodium}")
 file(GLOB_RECURSE sodium_sources "${sodium}/src/libsodium/*.c")
 add_library(muster_sodium STATIC EXCLUDE_FROM_ALL ${sodium_sources})
 file(READ "${sodium}/configure.ac" sodium_configure)

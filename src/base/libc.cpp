@@ -18,11 +18,11 @@ __attribute__((weak)) int pthread_attr_setsigmask_np(pthread_attr_t *, const sig
 extern "C" __attribute__((weak)) int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
 #endif
 
-#pragma GCC diagnostic ignored "-Waddress" // with a new library they are never NULL
-#pragma GCC diagnostic ignored "-Wnonnull-compare"
+// With a new library they are never NULL.
 #ifdef __clang__
-#pragma GCC diagnostic ignored "-Wpointer-bool-conversion"
-#pragma GCC diagnostic ignored "-Wtautological-pointer-compare"
+#pragma clang diagnostic ignored "-Wtautological-pointer-compare"
+#else
+#pragma GCC diagnostic ignored "-Waddress"
 #endif
 
 namespace muster::libc {

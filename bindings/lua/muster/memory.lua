@@ -6,7 +6,7 @@
 --   local word = memory:pointer(0, offset)                            -- a place in the segment of rank 0
 --   local before = assert(memory:fetch(word, 'add', 1))
 --   local block = assert(memory:allocate(1, 100))                     -- 100 bytes in the segment of rank 1
---   assert(memory:put(block, 'text', { signal = word }))              -- afterwards adds 1 to the word, and wakes who waits
+--   assert(memory:put(block, 'text', { signal = word }))              -- afterwards adds 1 to the word
 --   print(assert(memory:get(block, 4)))
 --
 -- Places and words are cdata of type uint64_t; 0 is no place. Inside a task operations on other hosts let other tasks go

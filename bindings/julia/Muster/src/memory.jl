@@ -4,7 +4,7 @@
 """
     Muster.GlobalMemory(group; segment_bytes = 0, symmetric_bytes = 0, max_tokens = 0, max_pending = 0, shared_memory = true, timeout = 60)
 
-The memory of all members of a [`Muster.Group`](@ref), who make the same calls to open it and for [`Muster.symmetric`](@ref). 0 is a default
+The memory of all members of a [`Muster.Group`](@ref). They make the same calls to open it and for [`Muster.symmetric`](@ref). 0 is a default
 of `muster_memory_config`. A place is a `UInt64`, 0 is none; `memory.locale` and `memory.locales` are the rank and the number of members.
 
     memory = Muster.GlobalMemory(group; segment_bytes = 2^20)
