@@ -28,7 +28,7 @@ endfunction()
 
 add_library(muster_objects OBJECT ${muster_sources})
 muster_unity(muster_objects)
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/transport/aes_gcm.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/aes_gcm.cpp" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 muster_precompiled(muster_objects)
 target_include_directories(muster_objects PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
 target_compile_definitions(muster_objects PRIVATE

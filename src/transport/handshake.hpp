@@ -16,8 +16,8 @@
 // Each message: type (1), zero (1), length of the body (2, little-endian), body. A refusal is one REFUSE and the end.
 // Keys come from a fresh X25519 exchange, the secret and everything both sides have said; roles have keys of their own,
 // so nothing can be reflected, replayed or talked down. docs/wire.md has the layout byte by byte.
+#include "base/key_hash.hpp"
 #include "base/result.hpp"
-#include "transport/key_hash.hpp"
 #include "transport/seal.hpp"
 
 #include <array>

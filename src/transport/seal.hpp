@@ -3,7 +3,7 @@
 // One direction of a sealed link, so that frames can be neither read, changed, dropped, repeated nor reordered in
 // transit: by AES-256-GCM where both sides have the instructions for it, else by libsodium's secretstream. The first 24
 // bytes of the direction are its prefix, followed by frames.
-#include "transport/aes_gcm.hpp"
+#include "base/aes_gcm.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sealed frames: what is sealed is opened, by both ciphers and over changes of the key; whatever is changed, repeated,
 // dropped or exchanged is refused. AES-256-GCM is compared with libsodium's.
-#include "transport/aes_gcm.hpp"
+#include "base/aes_gcm.hpp"
 #include "transport/frame.hpp"
 #include "transport/handshake.hpp"
 #include "transport/seal.hpp"

@@ -4,7 +4,7 @@
 // are encrypted and decrypted. The bytes read here may come from an unauthenticated peer. One thread.
 // If both sides are Muster and have AES instructions, they say so in their encrypted metadata, and the messages after
 // the handshake are encrypted by AES-256-GCM instead of XSalsa20-Poly1305; the layout stays the same.
-#include "transport/aes_gcm.hpp"
+#include "base/aes_gcm.hpp"
 
 #include <array>
 #include <cstddef>

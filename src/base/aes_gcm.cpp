@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/aes_gcm.hpp"
+#include "base/aes_gcm.hpp"
 
 #include "base/codec.hpp"
 

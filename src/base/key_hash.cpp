@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/key_hash.hpp"
+#include "base/key_hash.hpp"
 
 #include "base/codec.hpp"
 

@@ -4,7 +4,7 @@
 // the functions for one message at a time are linked in: with AVX-512 and VAES they are about ten times as fast as
 // ChaCha20-Poly1305 of libsodium. Where the library or the instructions are missing, has_fast_aes() is false.
 // The plug-in zmq compiles this file, too: it needs only key_hash.hpp and libsodium.
-#include "transport/key_hash.hpp"
+#include "base/key_hash.hpp"
 
 #include <cstddef>
 #include <cstdint>
