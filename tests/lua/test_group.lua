@@ -77,19 +77,5 @@ if arg[1] then
 end
 
 check.run {
-    three_programs_perform_all_operations = function()
-        local secret = ('a secret of this test, %d %d'):format(os.time(), math.random(2 ^ 30))
-        local context = assert(muster.context_create { secret = secret })
-        local server = assert(muster.store_server_open(context, 'tcp://127.0.0.1:0'))
-        local command = ("MUSTER_TEST_SECRET='%s' timeout 60 luajit %s %%d %s 2>&1"):format(secret, arg[0], assert(server:address()))
-        local pipes = {}
-        for rank = 0, 2 do pipes[rank] = assert(io.popen(command:format(rank))) end
-        for rank = 0, 2 do
-            local said = pipes[rank]:read('*a')
-            pipes[rank]:close()
-            check.equal(said, ('rank %d is content\n'):format(rank))
-        end
-        server:close(1e9)
-        assert(context:close(1e9))
-    end,
+    three_programs_perform_all_operations = function() check.members(3) end,
 }

@@ -47,6 +47,8 @@ local function member(rank, size, url, flags)
         check.equal(assert(token:clear()), 1)
         check.equal(select(3, memory:free(block)), muster.E_STALE)
         token:close()
+        check.says(select(2, pcall(token.reclaim, token)), 'the token is closed')
+        check.says(select(2, pcall(token.pin, token)), 'the token is closed')
         if flags == 0 then
             local own = assert(memory:address(memory:pointer(rank, offset + 24), 4))
             own[0] = 65
@@ -66,24 +68,7 @@ if arg[1] then
     os.exit(0)
 end
 
-local function two_programs(flags)
-    local secret = ('a secret of this test, %d %d'):format(os.time(), math.random(2 ^ 30))
-    local context = assert(muster.context_create { secret = secret })
-    local server = assert(muster.store_server_open(context, 'tcp://127.0.0.1:0'))
-    local command = ("MUSTER_TEST_SECRET='%s' timeout 60 luajit %s %%d %s %d 2>&1"):format(secret, arg[0],
-        assert(server:address()), flags)
-    local pipes = {}
-    for rank = 0, 1 do pipes[rank] = assert(io.popen(command:format(rank))) end
-    for rank = 0, 1 do
-        local said = pipes[rank]:read('*a')
-        pipes[rank]:close()
-        check.equal(said, ('rank %d is content\n'):format(rank))
-    end
-    server:close(1e9)
-    assert(context:close(1e9))
-end
-
 check.run {
-    by_shared_memory = function() two_programs(0) end,
-    by_messages = function() two_programs(muster.MEMORY_NO_SHARED_MEMORY) end,
+    by_shared_memory = function() check.members(2, 0) end,
+    by_messages = function() check.members(2, muster.MEMORY_NO_SHARED_MEMORY) end,
 }

@@ -9,7 +9,7 @@ command -v debootstrap >/dev/null || { echo "no debootstrap"; exit 77; }
 work=$(mktemp -d)
 root=$work/root
 cleanup() {
-    for place in dev/pts dev sys proc; do umount -l "$root/$place" 2>/dev/null || true; done
+    for place in dev proc; do ! mountpoint -q "$root/$place" || umount -l "$root/$place"; done
     rm -rf --one-file-system "$work"
 }
 trap cleanup EXIT

@@ -17,8 +17,9 @@ local muster = require 'muster'
 local C = muster.C
 
 local epochs = {}
-local Epoch, Token = {}, {}
-Epoch.__index, Token.__index = Epoch, Token
+local Epoch, Pins, Token = {}, {}, {}
+Epoch.__index, Token.__index = Epoch, setmetatable(Token, { __index = Pins })
+epochs.Pins = Pins -- what tokens of global memory have, too
 
 local first_value = 2 ^ 52 -- numbers from here on stand for Lua values
 
@@ -51,15 +52,20 @@ function epochs.create(config) return made(muster.epoch_create(with_flags(config
 -- A manager that another process has made.
 function epochs.open(config) return made(muster.epoch_open(with_flags(config))) end
 
+-- A token of a manager, as an object of a class that has Pins. The collector unregisters a token that is forgotten.
+function epochs.new_token(handle, fields, class)
+    local place = ffi.new 'muster_epoch_token *[1]'
+    muster.problem.message_bytes = 0
+    local status = C.muster_epoch_register(handle, place, muster.problem)
+    if status ~= muster.OK then return muster.failure(status) end
+    fields.raw = ffi.gc(place[0], C.muster_epoch_unregister)
+    return setmetatable(fields, class)
+end
+
 -- ---- managers
 
 function Epoch:register()
-    local place = ffi.new 'muster_epoch_token *[1]'
-    muster.problem.message_bytes = 0
-    local status = C.muster_epoch_register(self.handle, place, muster.problem)
-    if status ~= muster.OK then return muster.failure(status) end
-    -- The collector unregisters a token that is forgotten.
-    return setmetatable({ epoch = self, raw = ffi.gc(place[0], C.muster_epoch_unregister) }, Token)
+    return epochs.new_token(self.handle, { epoch = self }, Token)
 end
 
 -- The counters of muster_epoch_stats, as a table of numbers.
@@ -79,8 +85,8 @@ function Epoch:close() self.handle:release() end
 
 local function raw_of(token) return token.raw or error('the token is closed', 3) end
 
-function Token:pin() must(C.muster_epoch_pin(raw_of(self))) end
-function Token:unpin() must(C.muster_epoch_unpin(raw_of(self))) end
+function Pins:pin() must(C.muster_epoch_pin(raw_of(self))) end
+function Pins:unpin() must(C.muster_epoch_unpin(raw_of(self))) end
 
 local function unpin_and_give(token, right, ...)
     must(C.muster_epoch_unpin(raw_of(token)))
@@ -89,21 +95,22 @@ local function unpin_and_give(token, right, ...)
 end
 
 -- Runs a function while the token is pinned, and gives its results. Also an error ends the pin. These calls nest.
-function Token:pinned(body, ...)
+function Pins:pinned(body, ...)
     must(C.muster_epoch_pin(raw_of(self)))
     return unpin_and_give(self, pcall(body, ...))
 end
 
 -- For loops: online once, quiescent per turn, offline before a wait.
-function Token:online() must(C.muster_epoch_online(raw_of(self))) end
-function Token:quiescent() return must(C.muster_epoch_quiescent(raw_of(self))) == muster.OK end
-function Token:offline() must(C.muster_epoch_offline(raw_of(self))) end
+function Pins:online() must(C.muster_epoch_online(raw_of(self))) end
+function Pins:quiescent() return must(C.muster_epoch_quiescent(raw_of(self))) == muster.OK end
+function Pins:offline() must(C.muster_epoch_offline(raw_of(self))) end
 
 -- An object stays although the token is unpinned; slot 0 to 7; number 0 releases the slot.
-function Token:protect(slot, number) must(C.muster_epoch_protect(raw_of(self), slot, number)) end
+function Pins:protect(slot, number) must(C.muster_epoch_protect(raw_of(self), slot, number)) end
 
-local function defer(token, number)
-    local status = must(C.muster_epoch_retire(raw_of(token), number), 2)
+-- Without a check of the number: true, or nil if too many wait.
+function Pins:retire_number(number)
+    local status = must(C.muster_epoch_retire(raw_of(self), number), 2)
     if status == muster.OK then return true end
     return nil, 'as many objects wait as the manager allows', status
 end
@@ -111,14 +118,14 @@ end
 -- Hands the number back by a poll when every pin of this time has ended. nil if too many wait: the object is the caller's.
 function Token:retire(number)
     if tonumber(number) >= first_value then error(('number %s is not below 2^52'):format(tostring(number)), 2) end
-    return defer(self, number)
+    return self:retire_number(number)
 end
 
 -- Calls finish(value) in a poll when every pin of this time has ended; the value is kept until then. Not in shared memory.
 function Token:defer(value, finish)
     local epoch = self.epoch
     local number = epoch.next_value
-    local right, why, status = defer(self, number)
+    local right, why, status = self:retire_number(number)
     if not right then return nil, why, status end
     epoch.next_value = number + 1
     epoch.values[number] = { value, finish }
@@ -159,21 +166,21 @@ local function describe(attempt)
 end
 
 -- Tries to advance the epoch: 'advanced', 'lost' or 'blocked', and details of the token that blocks.
-function Token:try_reclaim()
+function Pins:try_reclaim()
     local attempt = ffi.new 'muster_epoch_attempt'
     must(C.muster_epoch_try_reclaim(raw_of(self), attempt))
     return describe(attempt)
 end
 
 -- Waits until every pin of this time has ended; holds up the whole program.
-function Token:synchronize(timeout_ns)
+function Pins:synchronize(timeout_ns)
     local attempt = ffi.new 'muster_epoch_attempt'
     if must(C.muster_epoch_synchronize(raw_of(self), timeout_ns or -1, attempt)) == muster.OK then return true end
     return nil, ('token %d of process %d is pinned'):format(attempt.token, attempt.process), muster.TIMEOUT
 end
 
 -- Its objects are handed back by polls of other tokens.
-function Token:close()
+function Pins:close()
     if not self.raw then return end
     must(C.muster_epoch_unregister(ffi.gc(self.raw, nil)))
     self.raw = nil

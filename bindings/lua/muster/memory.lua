@@ -14,11 +14,12 @@
 -- the status.
 local ffi = require 'ffi'
 local muster = require 'muster'
+local epochs = require 'muster.epoch'
 local C = muster.C
 
 local memories = {}
 local Memory, Token = {}, {}
-Memory.__index, Token.__index = Memory, Token
+Memory.__index, Token.__index = Memory, setmetatable(Token, { __index = epochs.Pins })
 
 local most_ns = 60e9 -- how long a call waits for another host, unless `timeout_ns` of open() says otherwise
 
@@ -142,45 +143,27 @@ function Memory:close() self.handle:release() end
 
 -- ---- epochs
 
--- A token keeps blocks while they are read: one task uses it at a time.
+-- A token keeps blocks while they are read: one task uses it at a time. It has pin(), unpin(), pinned(), online(), quiescent(),
+-- offline(), protect(), synchronize() and close() of muster.epoch, and what follows.
 function Memory:token()
-    local epoch, place = ffi.new 'muster_epoch *[1]', ffi.new 'muster_epoch_token *[1]'
+    local epoch = ffi.new 'muster_epoch *[1]'
     muster.problem.message_bytes = 0
     local status = C.muster_memory_epoch(self.handle, epoch)
-    if status == muster.OK then status = C.muster_epoch_register(epoch[0], place, muster.problem) end
     if status ~= muster.OK then return muster.failure(status) end
-    return setmetatable({ memory = self, raw = ffi.gc(place[0], C.muster_epoch_unregister) }, Token)
-end
-
-local function must(status)
-    if status >= 0 then return status end
-    muster.problem.message_bytes = 0
-    error((select(2, muster.failure(status))), 3)
-end
-
-local function unpin_and_give(token, right, ...)
-    must(C.muster_epoch_unpin(token.raw))
-    if not right then error((...), 0) end
-    return ...
-end
-
--- Runs a function while the token is pinned, and gives its results: what it reads stays valid until it returns. The
--- function does not wait.
-function Token:pinned(body, ...)
-    must(C.muster_epoch_pin(self.raw))
-    return unpin_and_give(self, pcall(body, ...))
+    return epochs.new_token(epoch[0], { memory = self }, Token)
 end
 
 -- Frees a block, to which no place refers any more, by reclaim() when its time has come. nil while very many wait.
-function Token:retire(block)
-    if must(C.muster_epoch_retire(self.raw, block)) == muster.OK then return true end
-    return nil, 'as many blocks wait as the manager allows', muster.AGAIN
-end
+function Token:retire(block) return self:retire_number(block) end
+
+local function raw_of(token) return token.raw or error('the token is closed', 3) end
 
 -- Frees blocks whose time has come; their number.
 function Token:reclaim(most)
     local freed = ffi.new 'uint32_t[1]'
-    must(C.muster_memory_reclaim(self.memory.handle, self.raw, most or 0xFFFFFFFF, 0, freed))
+    muster.problem.message_bytes = 0
+    local status = C.muster_memory_reclaim(self.memory.handle, raw_of(self), most or 0xFFFFFFFF, 0, freed)
+    if status < 0 then return muster.failure(status) end
     return freed[0]
 end
 
@@ -188,16 +171,9 @@ end
 function Token:clear(timeout_ns)
     local freed = ffi.new 'uint64_t[1]'
     muster.problem.message_bytes = 0
-    local status = C.muster_memory_clear(self.memory.handle, self.raw, timeout_ns or self.memory.limit_ns, freed)
+    local status = C.muster_memory_clear(self.memory.handle, raw_of(self), timeout_ns or self.memory.limit_ns, freed)
     if status ~= muster.OK then return muster.failure(status) end
     return tonumber(freed[0])
-end
-
--- What it has retired is freed by others of this host.
-function Token:close()
-    if not self.raw then return end
-    must(C.muster_epoch_unregister(ffi.gc(self.raw, nil)))
-    self.raw = nil
 end
 
 return memories

@@ -83,7 +83,7 @@ class Refused(Error, PermissionError):
 
 
 class Stale(Error):
-    """What the call refers to belongs to an earlier state: a round that is over, changes that the store has discarded."""
+    """The call used an object of an earlier state: a round that is over, a block that was freed, changes that the store has discarded."""
 
 
 _KINDS = {c.MUSTER_TIMEOUT: TimedOut, c.MUSTER_E_PEER: PeerGone, c.MUSTER_E_ABORTED: PeerGone,

@@ -169,8 +169,8 @@ void Server::accept_connections() {
 }
 
 void Server::add(int fd) {
-    if (full_ && reserve_[0] < 0 && early_.empty()) { // accepted with a reserved descriptor, or there are some again
-        if (!take_reserve()) {
+    if (full_ && reserve_[0] < 0 && early_.empty()) {
+        if (!take_reserve()) { // this connection has a descriptor of the reserve, and the process has no others
             close(fd);
             return;
         }
