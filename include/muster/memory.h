@@ -8,7 +8,9 @@
  *
  * A place in it has a global pointer, a number that means the same in every process: the locale in the upper bits, the
  * offset within its segment in the lower ones. It is never an address. 0 is nil. How many bits the locale has is chosen
- * when the memory is made.
+ * when the memory is made. Some bits between the two are the incarnation of the memory: a pointer of the memory that
+ * these processes had before a member died, and its successor took its place, gives ::MUSTER_E_STALE in the next one,
+ * and so does a pointer of another memory.
  *
  * A segment begins with what its users allocate symmetrically: at the same offset in every locale. The rest is a heap,
  * in which any locale allocates and frees blocks in any segment, without a lock: a process that is stopped or killed
@@ -47,7 +49,8 @@ extern "C" {
 /** Opaque; made by muster_memory_open(). */
 typedef struct muster_memory muster_memory;
 
-/** A global pointer: locale << (64 - muster_memory_config::locale_bits) | offset. 0: nil. */
+/** A global pointer: locale << (64 - muster_memory_config::locale_bits) | incarnation << some bits | offset. 0: nil.
+ * muster_memory_pointer() and muster_memory_parts() make and read it; adding to it adds to the offset. */
 typedef uint64_t muster_gptr;
 
 /** Flags of muster_memory_config::flags. */
@@ -67,16 +70,20 @@ typedef struct muster_memory_config {
     uint32_t max_pending; /**< As in muster_epoch_config; 0: 4096. All of it is allocated at once, too: 24 bytes each
                                for every token. */
     uint32_t flags;       /**< ::muster_memory_flag values, or'ed. */
-    uint32_t reserved;    /**< Zero. */
+    uint32_t incarnation_bits; /**< Bits of a global pointer for the incarnation, 2 to 16, which are taken from the
+                                    offset. A pointer is stale in the next 2^bits - 2 memories of the same processes.
+                                    0: what the segment leaves, up to 8; if it leaves less than 2 bits, none, and
+                                    pointers of an earlier memory are not recognised. */
 } muster_memory_config;
 
 /** Where the segments are in this process, for `inline/memory.h` and compilers of other languages. */
 typedef struct muster_memory_view {
-    const uint64_t *bases;  /**< For each locale the address of offset 0 of its segment, or 0: it is not mapped. Valid
-                               until  the memory is released. */
+    const uint64_t *bases;  /**< For each locale what is added, modulo 2^64, to the `offset_bits` lower bits of a global
+                               pointer to get its address; 0: its segment is not mapped. Valid until the memory is
+                               released. */
     uint64_t segment_bytes; /**< Size of each segment. */
     uint32_t locales;       /**< Number of locales. */
-    uint32_t offset_bits;   /**< Bits of a global pointer for the offset: 64 - muster_memory_config::locale_bits. */
+    uint32_t offset_bits;   /**< Bits of a global pointer below the locale: 64 - muster_memory_config::locale_bits. */
 } muster_memory_view;
 
 /** What an operation does. */
@@ -213,6 +220,7 @@ MUSTER_API muster_status muster_memory_pointer(const muster_memory *memory, uint
  * @param[out] out_offset  Its offset, or NULL.
  * @retval MUSTER_OK     Returned.
  * @retval MUSTER_E_ARG  It is nil, has no such locale, or is outside of the segment.
+ * @retval MUSTER_E_STALE  It is a pointer of an earlier memory.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_memory_parts(const muster_memory *memory, muster_gptr pointer, uint32_t *out_locale,
                                              uint64_t *out_offset);
@@ -225,6 +233,7 @@ MUSTER_API muster_status muster_memory_parts(const muster_memory *memory, muster
  *                          minus its offset is the same for all places in it.
  * @retval MUSTER_OK             Returned.
  * @retval MUSTER_E_ARG          It is nil, has no such locale, or reaches beyond the segment; or no destination.
+ * @retval MUSTER_E_STALE        It is a pointer of an earlier memory.
  * @retval MUSTER_E_UNSUPPORTED  The segment is on another host.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes,
@@ -292,7 +301,7 @@ MUSTER_API muster_status muster_memory_allocate(muster_memory *memory, uint32_t 
  * @param[in] timeout_ns  Maximum wait for a locale that is elsewhere; -1: no limit.
  * @retval MUSTER_OK      Freed.
  * @retval MUSTER_E_ARG   It is not the beginning of a block of a heap.
- * @retval MUSTER_E_STALE  It was freed before.
+ * @retval MUSTER_E_STALE  It was freed before, or is a pointer of an earlier memory.
  * @retval MUSTER_TIMEOUT   The locale has not answered in time; it may have been done, or may be later.
  * @retval MUSTER_E_PEER    The locale has ended; it may have been done.
  * @retval MUSTER_E_ABORTED  It has disconnected this one. The same.
@@ -313,6 +322,7 @@ MUSTER_API muster_status muster_memory_free(muster_memory *memory, muster_gptr b
  * @retval MUSTER_AGAIN   COMPARE_EXCHANGE: the cell was another one, which @p out has; nothing was written.
  * @retval MUSTER_E_ARG   The target is nil or outside of its segment or misaligned, or a value is out of range or does
  * not belong to this kind, or the signal is elsewhere than the target; nothing changed.
+ * @retval MUSTER_E_STALE  The target or the signal is a pointer of an earlier memory; nothing changed.
  * @retval MUSTER_E_ABI   struct_size is not that of this structure.
  * @retval MUSTER_TIMEOUT   The locale has not answered in time; it may have been done, or may be later.
  * @retval MUSTER_E_PEER    The locale has ended; it may have been done.
@@ -339,6 +349,7 @@ MUSTER_API muster_status muster_memory_run(muster_memory *memory, const muster_m
  * @retval MUSTER_AGAIN    As many operations on this locale are under way as may, or the queue has no slot; nothing was
  *                         begun. muster_memory_flush() waits for room.
  * @retval MUSTER_E_ARG    As muster_memory_run(); a queue of another context; or too many bytes without a queue.
+ * @retval MUSTER_E_STALE  As muster_memory_run().
  * @retval MUSTER_E_ABI    struct_size is not that of this structure.
  * @retval MUSTER_E_PEER   The locale has ended.
  * @retval MUSTER_E_ABORTED  It has disconnected this one.
@@ -411,7 +422,8 @@ MUSTER_API muster_status muster_memory_epoch(muster_memory *memory, muster_epoch
  * @retval MUSTER_OK       No object of the token is left whose time has come.
  * @retval MUSTER_AGAIN    A limit was reached, or a message was not sent.
  * @retval MUSTER_E_ARG    No memory or token, or one of the objects is no block; the others were freed.
- * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before; the others were freed.
+ * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before or is one of an earlier
+ * memory; the others were freed.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called by the function of an object that this token frees now.
  * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
  * @threads{one at a time per token} @blocks{no} @since 0.1 */
@@ -430,7 +442,8 @@ MUSTER_API muster_status muster_memory_reclaim(muster_memory *memory, muster_epo
  * @retval MUSTER_TIMEOUT  A token remains pinned, an object protected, or a locale has not answered in time; the
  * objects wait.
  * @retval MUSTER_E_ARG    No memory or token, or one of the objects is no block; the others were freed.
- * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before; the others were freed.
+ * @retval MUSTER_E_STALE  The token is not registered, or one of the objects was freed before or is one of an earlier
+ * memory; the others were freed.
  * @retval MUSTER_E_CLOSED  The context is closed.
  * @retval MUSTER_E_WOULD_DEADLOCK  The token is pinned, or the call is made on the thread of the library.
  * @retval MUSTER_E_FORKED  The memory belongs to the parent process.

@@ -102,6 +102,11 @@ void ActiveMessages::end_all(const Error &why) noexcept {
     }
 }
 
+bool ActiveMessages::is_closing() noexcept {
+    const std::lock_guard hold(lock_);
+    return closed_ || context_->closed();
+}
+
 void ActiveMessages::close() noexcept {
     const Ref<ActiveMessages> self(this);
     {

@@ -102,6 +102,7 @@ class ActiveMessages final : public Object, private Source {
     Status reply(AmPeer &peer, uint64_t id, Status status, const void *data, size_t bytes) noexcept;
     // Any thread; on the loop thread a handler that is executed goes on.
     void close() noexcept;
+    bool is_closing() noexcept; // or its context: then peers may have ended here, and nowhere else
     void host_release() noexcept;
 
   private:

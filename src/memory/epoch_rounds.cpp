@@ -118,6 +118,11 @@ bool EpochRounds::ask_all(uint32_t what, uint64_t first, uint64_t second, uint64
                 good = false;
                 break;
             }
+            // Its end may be that of this process: then the others may go on with it.
+            if (remote.am().is_closing()) {
+                good = false;
+                break;
+            }
             if (next == locales.size()) { // all locales of the node have ended: none is pinned
                 exclude_ended(node);
                 break;

@@ -40,6 +40,9 @@ class EpochRounds final : public CallTask, public EpochLeader {
         uint32_t locale = 0;
         ActiveMessages::Started started;
         unsigned char reply[8] = {};
+        ~Ask() { // of a round that ends early: the reply has no place any more
+            if (started.call) started.call->end(Error::from_status(MUSTER_E_CANCELED));
+        }
     };
     bool begin_round() noexcept;
     void run() noexcept override;

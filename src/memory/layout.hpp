@@ -64,6 +64,9 @@ static_assert(sizeof(NodeHead) <= memory_page);
 struct MemoryShape {
     uint32_t locales = 0, locale_bits = 0, flags = 0, max_tokens = 0, max_pending = 0;
     uint32_t here = 0; // locales of this host
+    // Which of the memories that these processes have made one after the other this is, in pointers between the locale
+    // and the offset: 1 to 2^bits - 1, or no bits and 0.
+    uint32_t incarnation_bits = 0, incarnation = 0;
     uint64_t segment_bytes = 0, symmetric_bytes = 0;
 
     uint32_t offset_bits() const noexcept { return 64 - locale_bits; }
@@ -71,11 +74,23 @@ struct MemoryShape {
     uint64_t epoch_at() const noexcept { return heads_at() + to_pages(here * sizeof(SegmentHead)); }
     uint64_t segments_at() const noexcept { return epoch_at() + muster_epoch_size(max_tokens, max_pending); }
     uint64_t bytes() const noexcept { return segments_at() + here * segment_bytes; }
+    uint64_t lower(muster_gptr pointer) const noexcept { return pointer & ((uint64_t{1} << offset_bits()) - 1); }
+    uint64_t incarnation_shift() const noexcept { return offset_bits() - incarnation_bits; }
+    // The lower bits of a pointer to offset 0.
+    uint64_t first() const noexcept { return uint64_t{incarnation} << incarnation_shift(); }
     muster_gptr pointer(uint32_t locale, uint64_t offset) const noexcept {
-        return (uint64_t{locale} << offset_bits()) | offset;
+        return (uint64_t{locale} << offset_bits()) | (first() + offset);
     }
     uint32_t locale_of(muster_gptr pointer) const noexcept { return static_cast<uint32_t>(pointer >> offset_bits()); }
-    uint64_t offset_of(muster_gptr pointer) const noexcept { return pointer & ((uint64_t{1} << offset_bits()) - 1); }
+    // Beyond each segment, if the pointer is one of another incarnation.
+    uint64_t offset_of(muster_gptr pointer) const noexcept { return lower(pointer - first()); }
+    // Why a pointer is refused: STALE, it is one of another memory; otherwise ARG.
+    muster_status why_refused(muster_gptr pointer) const noexcept {
+        const uint64_t given = lower(pointer) >> incarnation_shift(),
+                       offset = lower(pointer) - (given << incarnation_shift());
+        const bool is_other = incarnation_bits != 0 && given != 0 && given != incarnation;
+        return is_other && locale_of(pointer) < locales && offset < segment_bytes ? MUSTER_E_STALE : MUSTER_E_ARG;
+    }
 };
 
 } // namespace muster

@@ -77,11 +77,12 @@ Result<Segment> Memory::share(Group &group, const MemoryShape &shape, const Memo
 
 Memory::Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment mapped)
     : shape(what), nodes(std::move(where)), group_(&group), mapped_(std::move(mapped)), bases_(what.locales),
-      heads_(what.locales) {
+      view_bases_(what.locales), heads_(what.locales) {
     const uint64_t first = reinterpret_cast<uintptr_t>(base()) + what.segments_at(); // found once: it takes time
     auto *const heads = reinterpret_cast<SegmentHead *>(base() + what.heads_at());
     for (uint32_t i = 0; i < nodes.here().size(); i++) {
         bases_[nodes.here()[i]] = first + i * what.segment_bytes;
+        view_bases_[nodes.here()[i]] = bases_[nodes.here()[i]] - what.first();
         heads_[nodes.here()[i]] = &heads[i];
     }
 }
@@ -116,6 +117,7 @@ Result<Ref<Memory>> Memory::open(Group &group, MemoryShape shape, Deadline &dead
     auto nodes = find_nodes(group, shape, deadline);
     if (!nodes) return nodes.error();
     shape.here = static_cast<uint32_t>(nodes->here().size());
+    shape.incarnation = nodes->incarnation_of(shape.incarnation_bits);
     auto shared = share(group, shape, *nodes, deadline);
     if (!shared) return shared.error();
     for (Fd &event : shared->events) event.reset();

@@ -31,8 +31,8 @@ class Memory final : public Object {
     bool has(muster_gptr pointer, uint64_t bytes) const noexcept;
     // Null: nil, no such locale, not mapped here, or beyond the segment. Sizes and offsets are those of the caller.
     unsigned char *address(muster_gptr pointer, uint64_t bytes) const noexcept;
-    const uint64_t *bases() const noexcept { return bases_.data(); }
-    Heap heap(uint32_t locale) const noexcept; // which is here
+    const uint64_t *view_bases() const noexcept { return view_bases_.data(); } // for the lower bits of pointers
+    Heap heap(uint32_t locale) const noexcept;                                 // which is here
     Result<uint64_t> allocate_symmetric(uint64_t bytes, uint64_t alignment, Deadline &deadline);
     uint64_t symmetric_used() const noexcept { return symmetric_.load(std::memory_order_relaxed); }
     Result<muster_epoch *> epoch();
@@ -56,7 +56,7 @@ class Memory final : public Object {
 
     const Ref<Group> group_;
     const Segment mapped_;
-    std::vector<uint64_t> bases_;
+    std::vector<uint64_t> bases_, view_bases_;
     std::vector<SegmentHead *> heads_;                     // of the locales that are here
     std::atomic<uint64_t> symmetric_{memory_first_offset}; // written under lock_
     std::mutex lock_;                                      // held during a symmetric allocation

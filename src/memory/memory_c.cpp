@@ -5,12 +5,14 @@
 #include "memory/memory.hpp"
 
 #include <algorithm>
+#include <bit>
 
 using namespace muster;
 
 namespace {
 
 constexpr uint64_t least_segment = 65536, default_segment = uint64_t{16} << 20;
+constexpr uint32_t most_incarnation_bits = 16, default_incarnation_bits = 8;
 
 Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32_t locales) {
     muster_memory_config config;
@@ -22,7 +24,11 @@ Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32
     if (locales > uint64_t{1} << shape.locale_bits)
         return Error::make(MUSTER_E_ARG, "%u locales need more than %u bits of a global pointer", locales,
                            shape.locale_bits);
-    const uint64_t most = uint64_t{1} << shape.offset_bits();
+    shape.incarnation_bits = config.incarnation_bits;
+    if (config.incarnation_bits == 1 || config.incarnation_bits > most_incarnation_bits)
+        return Error::make(MUSTER_E_ARG, "incarnation_bits is %u: 0, or 2 to %u", config.incarnation_bits,
+                           most_incarnation_bits);
+    const uint64_t most = uint64_t{1} << (shape.offset_bits() - shape.incarnation_bits);
     const uint64_t wanted = config.segment_bytes == 0 ? default_segment : config.segment_bytes;
     if (wanted < least_segment || wanted > most - memory_page || wanted > INT64_MAX / 2 / locales)
         return Error::make(MUSTER_E_ARG, "segment_bytes is %llu, outside of %llu to %llu",
@@ -30,13 +36,18 @@ Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32
                            static_cast<unsigned long long>(least_segment),
                            static_cast<unsigned long long>(most - memory_page));
     shape.segment_bytes = to_pages(wanted);
+    if (config.incarnation_bits == 0) {
+        const auto needed = static_cast<uint32_t>(std::bit_width(shape.segment_bytes + memory_page - 1));
+        const uint32_t left = shape.offset_bits() - std::min(needed, shape.offset_bits());
+        shape.incarnation_bits = left < 2 ? 0 : std::min(left, default_incarnation_bits);
+    }
     if (config.symmetric_bytes > shape.segment_bytes)
         return Error::make(MUSTER_E_ARG, "symmetric_bytes is %llu, and segment_bytes %llu",
                            static_cast<unsigned long long>(config.symmetric_bytes),
                            static_cast<unsigned long long>(shape.segment_bytes));
     shape.symmetric_bytes = to_pages(config.symmetric_bytes == 0 ? shape.segment_bytes / 4 : config.symmetric_bytes);
-    if ((config.flags & ~uint32_t{MUSTER_MEMORY_NO_SHARED_MEMORY}) != 0 || config.reserved != 0)
-        return Error::make(MUSTER_E_ARG, "flags is 0x%x and reserved %u: unknown bits", config.flags, config.reserved);
+    if ((config.flags & ~uint32_t{MUSTER_MEMORY_NO_SHARED_MEMORY}) != 0)
+        return Error::make(MUSTER_E_ARG, "flags is 0x%x: unknown bits", config.flags);
     shape.flags = config.flags;
     shape.max_tokens = config.max_tokens != 0 ? config.max_tokens : std::min(std::max(16U, 4 * locales), 65536U);
     shape.max_pending = config.max_pending != 0 ? config.max_pending : 4096;
@@ -107,7 +118,8 @@ muster_status muster_memory_pointer(const muster_memory *memory, uint32_t locale
 
 muster_status muster_memory_parts(const muster_memory *memory, muster_gptr pointer, uint32_t *out_locale,
                                   uint64_t *out_offset) {
-    if (memory == nullptr || !unwrap(memory)->has(pointer, 1)) return MUSTER_E_ARG;
+    if (memory == nullptr) return MUSTER_E_ARG;
+    if (!unwrap(memory)->has(pointer, 1)) return unwrap(memory)->shape.why_refused(pointer);
     const MemoryShape &shape = unwrap(memory)->shape;
     if (out_locale != nullptr) *out_locale = shape.locale_of(pointer);
     if (out_offset != nullptr) *out_offset = shape.offset_of(pointer);
@@ -117,7 +129,7 @@ muster_status muster_memory_parts(const muster_memory *memory, muster_gptr point
 muster_status muster_memory_address(const muster_memory *memory, muster_gptr pointer, uint64_t bytes,
                                     void **out_address) {
     if (memory == nullptr || out_address == nullptr) return MUSTER_E_ARG;
-    if (!unwrap(memory)->has(pointer, bytes)) return MUSTER_E_ARG;
+    if (!unwrap(memory)->has(pointer, bytes)) return unwrap(memory)->shape.why_refused(pointer);
     unsigned char *const at = unwrap(memory)->address(pointer, bytes);
     if (at == nullptr) return MUSTER_E_UNSUPPORTED;
     *out_address = at;
@@ -127,7 +139,7 @@ muster_status muster_memory_address(const muster_memory *memory, muster_gptr poi
 muster_status muster_memory_get_view(const muster_memory *memory, muster_memory_view *out_view) {
     if (memory == nullptr || out_view == nullptr) return MUSTER_E_ARG;
     const Memory &self = *unwrap(memory);
-    *out_view = {self.bases(), self.shape.segment_bytes, self.shape.locales, self.shape.offset_bits()};
+    *out_view = {self.view_bases(), self.shape.segment_bytes, self.shape.locales, self.shape.offset_bits()};
     return MUSTER_OK;
 }
 
@@ -169,7 +181,7 @@ muster_status muster_memory_free(muster_memory *memory, muster_gptr block, int64
     if (memory == nullptr) return MUSTER_E_ARG;
     if (block == 0) return MUSTER_OK;
     Memory &self = *unwrap(memory);
-    if (!self.has(block, 1)) return MUSTER_E_ARG;
+    if (!self.has(block, 1)) return self.shape.why_refused(block);
     const uint32_t locale = self.shape.locale_of(block);
     const uint64_t offset = self.shape.offset_of(block);
     if (self.is_here(locale)) return self.heap(locale).release(offset);

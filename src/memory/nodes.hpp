@@ -13,6 +13,12 @@ struct MemoryNodes {
     std::vector<std::vector<uint32_t>> nodes; // the locales of each, in ascending order; nodes by their first one
     std::vector<uint32_t> node_of;            // of each locale
     uint32_t own = 0;                         // the node of this process
+    uint64_t number = 0; // of this memory: higher than that of all that its processes have made before
+
+    // For the pointers; after 2^bits - 1 memories the first one comes again.
+    uint32_t incarnation_of(uint32_t bits) const noexcept {
+        return bits == 0 ? 0 : static_cast<uint32_t>(1 + (number - 1) % ((uint64_t{1} << bits) - 1));
+    }
 
     const std::vector<uint32_t> &here() const noexcept { return nodes[own]; }
     uint32_t leader() const noexcept { return here().front(); } // makes the memory of this node

@@ -114,12 +114,12 @@ Status Memory::run(const muster_memory_operation &what, int64_t timeout_ns, must
 Status Memory::check(const muster_memory_operation &what) const noexcept {
     if (!is_well_formed(what)) return MUSTER_E_ARG;
     const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
-    if (!has(what.target, copies ? what.bytes : cell_bytes[what.cell])) return MUSTER_E_ARG;
+    if (!has(what.target, copies ? what.bytes : cell_bytes[what.cell])) return shape.why_refused(what.target);
     if (!copies && shape.offset_of(what.target) % cell_bytes[what.cell] != 0) return MUSTER_E_ARG;
     if (what.kind == MUSTER_MEMORY_FETCH && what.cell == MUSTER_MEMORY_ABA) return MUSTER_E_ARG;
     if (what.signal == 0) return MUSTER_OK;
-    return has(what.signal, 8) && shape.offset_of(what.signal) % 8 == 0 &&
-                   shape.locale_of(what.signal) == shape.locale_of(what.target)
+    if (!has(what.signal, 8)) return shape.why_refused(what.signal);
+    return shape.offset_of(what.signal) % 8 == 0 && shape.locale_of(what.signal) == shape.locale_of(what.target)
                ? MUSTER_OK
                : MUSTER_E_ARG;
 }
@@ -152,7 +152,7 @@ Status Memory::run_here(const muster_memory_operation &what, muster_memory_resul
     if (!is_well_formed(what)) return MUSTER_E_ARG;
     const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
     unsigned char *const at = address(what.target, copies ? what.bytes : cell_bytes[what.cell]);
-    if (at == nullptr) return MUSTER_E_ARG;
+    if (at == nullptr) return shape.why_refused(what.target);
     if (!copies && reinterpret_cast<uintptr_t>(at) % cell_bytes[what.cell] != 0) return MUSTER_E_ARG;
     if (what.kind == MUSTER_MEMORY_GET) {
         if (moves_words(at, what.bytes))
@@ -167,7 +167,8 @@ Status Memory::run_here(const muster_memory_operation &what, muster_memory_resul
     }
     if (what.kind == MUSTER_MEMORY_PUT) {
         auto *const word = what.signal == 0 ? nullptr : reinterpret_cast<uint64_t *>(address(what.signal, 8));
-        if (what.signal != 0 && (word == nullptr || reinterpret_cast<uintptr_t>(word) % 8 != 0)) return MUSTER_E_ARG;
+        if (what.signal != 0 && word == nullptr) return shape.why_refused(what.signal);
+        if (reinterpret_cast<uintptr_t>(word) % 8 != 0) return MUSTER_E_ARG;
         if (moves_words(at, what.bytes))
             for (uint64_t i = 0; i < what.bytes; i += 8) {
                 uint64_t one;

@@ -30,15 +30,17 @@ Status Memory::reclaim(muster_epoch_token *token, uint32_t max_objects, uint64_t
         std::sort(objects, objects + count);
         for (uint32_t i = 0, next = 0; i < count; i = next) {
             const uint32_t locale = shape.locale_of(objects[i]);
-            for (next = i; next < count && shape.locale_of(objects[next]) == locale; next++)
-                objects[next] = shape.offset_of(objects[next]);
             Status freed = MUSTER_OK;
-            if (locale >= shape.locales)
-                freed = MUSTER_E_ARG; // no object of this memory
-            else if (!is_here(locale))
-                all_sent = remote_->release_later(locale, objects + i, next - i) && all_sent;
+            uint32_t good = i; // those before it are offsets
+            for (next = i; next < count && shape.locale_of(objects[next]) == locale; next++)
+                if (has(objects[next], 1))
+                    objects[good++] = shape.offset_of(objects[next]);
+                else
+                    freed = shape.why_refused(objects[next]);
+            if (good != i && !is_here(locale))
+                all_sent = remote_->release_later(locale, objects + i, good - i) && all_sent;
             else
-                for (uint32_t k = i; k < next; k++)
+                for (uint32_t k = i; k < good; k++)
                     if (const Status one = heap(locale).release(objects[k]); one != MUSTER_OK) freed = one;
             if (first == MUSTER_OK) first = freed;
         }

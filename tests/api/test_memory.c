@@ -97,7 +97,7 @@ static void use_neighbour(member *me) {
     uint64_t offset = 0;
     CHECK(muster_memory_parts(memory, at(memory, 2, 4711), &locale, &offset) == MUSTER_OK);
     CHECK(locale == 2 && offset == 4711);
-    CHECK(at(memory, 2, 4711) == ((uint64_t)2 << 40 | 4711));
+    CHECK(at(memory, 2, 4711) >> 40 == 2 && at(memory, 2, 4711) - at(memory, 2, 4000) == 711);
     meet(me);
     muster_memory_release(memory);
 }

@@ -1149,7 +1149,7 @@ muster_memory_config._fields_ = [
     ("max_tokens", c_uint32),
     ("max_pending", c_uint32),
     ("flags", c_uint32),
-    ("reserved", c_uint32),
+    ("incarnation_bits", c_uint32),
 ]
 
 muster_memory_view._fields_ = [
@@ -1942,7 +1942,7 @@ LAYOUT = {
     "muster_group_status": (32, {"state": 0, "kind": 4, "sequence": 8, "shares_memory": 16, "reserved": 20}),
     "muster_manager_request": (64, {"struct_size": 0, "operation": 4, "member": 8, "count": 12, "from": 16, "reserved": 20, "data": 24, "launch": 32, "address": 40, "cluster": 48, "cluster_tag": 56}),
     "muster_manager_ops": (64, {"struct_size": 0, "flags": 4, "launch": 8, "connect": 16, "connect_worker": 24, "manage": 32, "kill": 40, "cancel": 48, "destroy": 56}),
-    "muster_memory_config": (40, {"struct_size": 0, "locale_bits": 4, "segment_bytes": 8, "symmetric_bytes": 16, "max_tokens": 24, "max_pending": 28, "flags": 32, "reserved": 36}),
+    "muster_memory_config": (40, {"struct_size": 0, "locale_bits": 4, "segment_bytes": 8, "symmetric_bytes": 16, "max_tokens": 24, "max_pending": 28, "flags": 32, "incarnation_bits": 36}),
     "muster_memory_view": (24, {"bases": 0, "segment_bytes": 8, "locales": 16, "offset_bits": 20}),
     "muster_memory_operation": (80, {"struct_size": 0, "kind": 4, "target": 8, "local": 16, "bytes": 24, "cell": 32, "order": 36, "operation": 40, "notify": 44, "value": 48, "expected": 56, "expected_count": 64, "signal": 72}),
     "muster_memory_result": (16, {"value": 0, "count": 8}),

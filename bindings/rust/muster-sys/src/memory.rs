@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-/// A global pointer: locale << (64 - muster_memory_configlocale_bits) | offset.
+/// A global pointer: locale << (64 - muster_memory_configlocale_bits) | incarnation << some bits | offset.
 pub type muster_gptr = u64;
 
 /// Opaque; made by muster_memory_open().
@@ -44,7 +44,7 @@ pub struct muster_memory_config {
     pub max_tokens: u32,
     pub max_pending: u32,
     pub flags: u32,
-    pub reserved: u32,
+    pub incarnation_bits: u32,
 }
 
 impl Default for muster_memory_config {
@@ -220,7 +220,7 @@ mod layout {
         at!(muster_memory_config, max_tokens, 24);
         at!(muster_memory_config, max_pending, 28);
         at!(muster_memory_config, flags, 32);
-        at!(muster_memory_config, reserved, 36);
+        at!(muster_memory_config, incarnation_bits, 36);
         assert_eq!(size_of::<muster_memory_view>(), 24);
         at!(muster_memory_view, bases, 0);
         at!(muster_memory_view, segment_bytes, 8);

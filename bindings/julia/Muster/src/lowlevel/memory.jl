@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Written by bindings/julia/generate from include/muster/memory.h; do not edit.
 
-# A global pointer: locale << (64 - muster_memory_config::locale_bits) | offset.
+# A global pointer: locale << (64 - muster_memory_config::locale_bits) | incarnation << some bits | offset.
 const muster_gptr = UInt64
 
 # muster_memory_flag: Flags of muster_memory_config::flags.
@@ -32,10 +32,10 @@ struct muster_memory_config # 40 bytes
     max_tokens::UInt32
     max_pending::UInt32
     flags::UInt32
-    reserved::UInt32
+    incarnation_bits::UInt32
 end
-muster_memory_config(; locale_bits = 0, segment_bytes = 0, symmetric_bytes = 0, max_tokens = 0, max_pending = 0, flags = 0, reserved = 0) =
-    muster_memory_config(sizeof(muster_memory_config), locale_bits, segment_bytes, symmetric_bytes, max_tokens, max_pending, flags, reserved)
+muster_memory_config(; locale_bits = 0, segment_bytes = 0, symmetric_bytes = 0, max_tokens = 0, max_pending = 0, flags = 0, incarnation_bits = 0) =
+    muster_memory_config(sizeof(muster_memory_config), locale_bits, segment_bytes, symmetric_bytes, max_tokens, max_pending, flags, incarnation_bits)
 
 # Where the segments are in this process, for `inline/memory.h` and compilers of other languages.
 struct muster_memory_view # 24 bytes
