@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # libmuster.so, and muster_core: the same objects as an archive for tests that look inside.
 
-set(muster_modules base context queue process epoch atomic stream transport plugin serve broker am message message_queue socket forwarder store rendezvous group agent cluster memory)
+set(muster_modules base context queue process epoch atomic stream transport plugin serve broker am message message_queue socket forwarder store rendezvous group agent cluster memory metrics)
 set(muster_sources)
 foreach(module IN LISTS muster_modules)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${module}/*.cpp")

@@ -18,6 +18,7 @@
 #include <muster/memory.h>
 #include <muster/message.h>
 #include <muster/message_queue.h>
+#include <muster/metrics.h>
 #include <muster/process.h>
 #include <muster/queue.h>
 #include <muster/rendezvous.h>

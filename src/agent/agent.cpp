@@ -33,6 +33,7 @@ Agent::Agent(Context &context, AgentPlan plan, Queue &queue, uint64_t tag, Ref<Q
 }
 
 Agent::~Agent() {
+    context_->metrics.remove(metrics_);
     inbox_->detach(commands_);
 }
 
@@ -58,7 +59,34 @@ Result<Ref<Agent>> Agent::start(Context &context, AgentPlan plan, Queue &queue, 
         ThreadedObjects<Agent>::of(context).remove(*agent);
         return Error::from_errno(why, MUSTER_E_NOMEM, "a thread for the agent");
     }
+    context.metrics.add(agent->metrics_);
     return agent;
+}
+
+void Agent::write_metrics(MetricsWriter &writer) {
+    static constexpr Metric phase{
+        "muster_agent_phase", Metric::gauge,
+        "A value of muster_agent_phase: 1 joining, 2 starting, 3 running, 4 stopping, 5 done, "
+        "6 ended."};
+    static constexpr Metric workers{"muster_agent_workers", Metric::gauge, "Workers of this node."};
+    static constexpr Metric running{"muster_agent_workers_running", Metric::gauge, "Workers that are running."};
+    static constexpr Metric restarts{"muster_agent_restarts_total", Metric::counter, "Restarts because of a failure."};
+    static constexpr Metric round{"muster_agent_round", Metric::gauge, "Number of the round."};
+    static constexpr Metric nodes{"muster_agent_nodes", Metric::gauge, "Nodes of the round."};
+    static constexpr Metric node_rank{"muster_agent_node_rank", Metric::gauge, "Rank of this node among them."};
+    static constexpr Metric world{"muster_agent_world_size", Metric::gauge, "Workers of all nodes."};
+    muster_agent_state now{};
+    state(now);
+    const std::string labels = metric_label("run_id", plan_.run_id) + "," + metric_label("role", plan_.role);
+    const auto add = [&](const Metric &metric, double value) { writer.add(metric, value, labels); };
+    add(phase, now.phase);
+    add(workers, now.worker_count);
+    add(running, now.running);
+    add(restarts, now.restarts);
+    add(round, static_cast<double>(now.round));
+    add(nodes, now.group_world_size);
+    add(node_rank, now.group_rank);
+    add(world, now.world_size);
 }
 
 void *Agent::body(void *self) {

@@ -42,6 +42,7 @@ class Agent final : public Object, public Listed<Agent> {
     Agent(Context &context, AgentPlan plan, Queue &queue, uint64_t tag, Ref<Queue> inbox, WorkerFiles files);
     static void *body(void *self);
     ~Agent() override;
+    void write_metrics(MetricsWriter &writer);
     void wake_thread() noexcept;
     Status stop_why() noexcept; // MUSTER_OK: the agent was not stopped
 
@@ -118,6 +119,7 @@ class Agent final : public Object, public Listed<Agent> {
     muster_rendezvous *open_rendezvous_ = nullptr; // that of nodes_, as long as it is open
 
     Future<Error> outcome_; // any thread
+    MetricsNode<Agent, &Agent::write_metrics> metrics_{*this};
 };
 
 // The target of a handle: its release stops the agent. Any thread.

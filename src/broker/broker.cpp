@@ -82,6 +82,37 @@ Result<void> OpenBroker::open(const Address &address, const muster_broker_config
     return {};
 }
 
+void OpenBroker::write_metrics(MetricsWriter &writer) {
+    static constexpr Metric members{"muster_broker_members", Metric::gauge, "Processes that are members."};
+    static constexpr Metric brokers{"muster_broker_brokers", Metric::gauge, "Brokers below this one."};
+    static constexpr Metric connections{"muster_broker_connections", Metric::gauge,
+                                        "Open connections, including those that are not members yet."};
+    static constexpr Metric names{"muster_broker_names", Metric::gauge, "Names in use, at the root broker."};
+    static constexpr Metric pairs{"muster_broker_pairs", Metric::gauge, "Pairs of members that exchange messages."};
+    static constexpr Metric queued{"muster_broker_queued_bytes", Metric::gauge, "Bytes sent and not acknowledged."};
+    static constexpr Metric messages{"muster_broker_messages_total", Metric::counter, "Messages that were forwarded."};
+    static constexpr Metric bytes{"muster_broker_bytes_total", Metric::counter, "Bytes in them."};
+    static constexpr Metric refused{"muster_broker_refused_total", Metric::counter, "Connections that were refused."};
+    static constexpr Metric lost{"muster_broker_lost_total", Metric::counter,
+                                 "Members and brokers whose connection ended without a goodbye."};
+    muster_broker_stats now{};
+    stats(now);
+    const std::string label = metric_label("address", address_.substr(0, address_.find('?')));
+    const auto add = [&](const Metric &metric, uint64_t value) {
+        writer.add(metric, static_cast<double>(value), label);
+    };
+    add(members, now.members);
+    add(brokers, now.brokers);
+    add(connections, now.connections);
+    add(names, now.names);
+    add(pairs, now.pairs);
+    add(queued, now.queued_bytes);
+    add(messages, now.messages);
+    add(bytes, now.bytes);
+    add(refused, now.refused);
+    add(lost, now.lost);
+}
+
 void OpenBroker::stats(muster_broker_stats &out) noexcept {
     const std::lock_guard hold(lock_);
     if (broker_ != nullptr) ops_->stats(broker_, &last_);
@@ -96,6 +127,7 @@ void OpenBroker::close(int64_t timeout_ns) noexcept {
             ops_->close(broker, timeout_ns);
         }
     }
+    context_.metrics.remove(metrics_);
     Brokers::of(context_).remove(*this);
 }
 
@@ -108,7 +140,10 @@ Result<Ref<Broker>> Broker::open(Context &context, std::string_view text, const 
     auto open = make_ref<OpenBroker>(context, std::move(*transport));
     auto broker = make_ref<Broker>(context, open);
     if (auto opened = open->open(*address, config); !opened) return opened.error();
-    if (brokers.add(*open)) return broker;
+    if (brokers.add(*open)) {
+        open->show_metrics();
+        return broker;
+    }
     open->close(0);
     return Error::make(MUSTER_E_CLOSED, "broker %s: the context is closed", address->text.c_str());
 }

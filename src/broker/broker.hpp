@@ -20,10 +20,12 @@ class OpenBroker final : public Object, public Listed<OpenBroker> {
     Result<void> open(const Address &address, const muster_broker_config &config);
     const std::string &address() const noexcept { return address_; }
     void stats(muster_broker_stats &out) noexcept;
-    void close(int64_t timeout_ns) noexcept;              // waits
-    void close_soon() noexcept { close_.post(context_); } // does not
+    void show_metrics() noexcept { context_.metrics.add(metrics_); } // until it is closed
+    void close(int64_t timeout_ns) noexcept;                         // waits
+    void close_soon() noexcept { close_.post(context_); }            // does not
 
   private:
+    void write_metrics(MetricsWriter &writer);
     void close_here() noexcept { close(0); }
 
     Context &context_;
@@ -31,6 +33,7 @@ class OpenBroker final : public Object, public Listed<OpenBroker> {
     const muster_broker_ops *ops_ = nullptr;
     std::string address_; // written before another thread has the object
     PostedTask<OpenBroker, &OpenBroker::close_here> close_{*this};
+    MetricsNode<OpenBroker, &OpenBroker::write_metrics> metrics_{*this};
     std::mutex lock_; // guards the rest
     void *broker_ = nullptr;
     muster_broker_stats last_{};

@@ -35,13 +35,14 @@ constexpr char help[] =
     "                         secret, or the same key in a file of CURVE keys\n"
     "  --window <bytes>       most bytes on their way from one member to one other; k, m behind it; default 1m\n"
     "  --max-members <n>      default 65536\n"
+    "  --publish-metrics <store>  publish what this process counts in that store, for muster top\n"
     "  --ready-fd <n>         write the address and a newline to this descriptor, too, and close it\n"
     "  --stats <seconds>      print a line of figures every so often; SIGUSR1 prints one at any time\n"
     "  --log <level>          error, warn, info (default) or debug\n"
     "Status 0: stopped by a signal. 1: it could not listen. 2: wrong arguments.\n";
 
 struct Options : serving::Options {
-    std::string listen, parent, curve_file;
+    std::string listen, parent, curve_file, metrics_store;
     muster_broker_config config{};
 };
 
@@ -76,6 +77,7 @@ std::optional<int> read_options(const Arguments &arguments, Options &o) {
                  {"parent", [&o](const std::string &text) { return o.parent = zmq_address(text), ""; }},
                  cli::secret_file("broker-secret-file", "MUSTER_BROKER_SECRET_FILE"),
                  cli::text("curve-file", o.curve_file),
+                 cli::text("publish-metrics", o.metrics_store),
                  cli::flag("open", o.config.flags, uint32_t{MUSTER_BROKER_OPEN}),
                  cli::flag("no-curve", o.config.flags, uint32_t{MUSTER_BROKER_NO_CURVE}),
                  cli::amount("window", o.config.window_bytes),
@@ -136,10 +138,13 @@ int broker_command(const Arguments &arguments) {
     size_t address_bytes = 0;
     muster_broker_address(broker, address, sizeof address, &address_bytes);
     serving::tell_ready("muster broker", address, options.ready_fd);
+    serving::Publishing publishing;
+    if (!options.metrics_store.empty()) publishing.begin("muster broker", context, options.metrics_store);
     serving::until_signal("muster broker", log, log_fd, signals, options.stats_ns, [&](bool wanted) {
         if (wanted) print_stats(broker);
         return true;
     });
+    publishing.end();
     muster_broker_close(broker, 2'000'000'000);
     print_stats(broker);
     serving::print_log("muster broker", log);

@@ -11,4 +11,5 @@ int check_command(const Arguments &arguments);
 int run_command(const Arguments &arguments);
 int store_command(const Arguments &arguments);
 int store_check_command(const Arguments &arguments);
+int top_command(const Arguments &arguments);
 int transport_check_command(const Arguments &arguments, const std::string &program);

@@ -17,6 +17,7 @@ int usage(FILE *to) {
           "  run               the workers of this node, as part of a job; see muster run --help\n"
           "  store             serves a store to other processes; see muster store --help\n"
           "  store-check       the conformance suite for stores; see muster store-check --help\n"
+          "  top               the processes of a job, live; see muster top --help\n"
           "  transport-check   the conformance suite for transports; see muster transport-check --help\n"
           "  version           the version of the library\n",
           to);
@@ -45,6 +46,7 @@ int main(int argc, char **argv) {
         if (command == "run") return run_command(arguments);
         if (command == "store") return store_command(arguments);
         if (command == "store-check") return store_check_command(arguments);
+        if (command == "top") return top_command(arguments);
         if (command == "transport-check") return transport_check_command(arguments, own_path());
         if (command == "version" || command == "--version") return puts(muster_version(nullptr, nullptr, nullptr)) < 0;
         if (command == "help" || command == "--help" || command == "-h") return usage(stdout);

@@ -159,7 +159,10 @@ int run_command(const Arguments &arguments) {
     muster_queue_fd(running.queue, &queue_fd);
     muster_context_log(context, options.log_level, running.queue, 0);
     if (start(options, context, running.queue, &running.agent, &error) != MUSTER_OK) return failed(error);
+    serving::Publishing publishing;
+    if (!options.metrics_store.empty()) publishing.begin("muster run", context, options.metrics_store);
     const int status = serve(running, queue_fd, signals);
+    publishing.end();
     muster_agent_release(running.agent);
     muster_context_close(context, 1'000'000'000);
     muster_queue_release(running.queue);

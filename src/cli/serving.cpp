@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <utility>
 
 namespace serving {
 
@@ -19,6 +20,19 @@ std::vector<cli::Option> Options::known(std::vector<cli::Option> own) {
     own.push_back(cli::seconds("stats", stats_ns, 0.1, 86400));
     own.push_back(cli::log_level(log_level));
     return own;
+}
+
+void Publishing::begin(const char *who, muster_context *context, const std::string &store_url) {
+    muster_error error{};
+    if (muster_store_open(context, store_url.data(), store_url.size(), nullptr, 3'000'000'000, &store_, &error) !=
+            MUSTER_OK ||
+        muster_metrics_publish(context, store_, nullptr, &metrics_, &error) != MUSTER_OK)
+        fprintf(stderr, "%s: metrics are not published: %s\n", who, error.message);
+}
+
+void Publishing::end() {
+    muster_metrics_release(std::exchange(metrics_, nullptr));
+    muster_store_release(std::exchange(store_, nullptr));
 }
 
 void raise_limit() {

@@ -3,6 +3,7 @@
 // Common functions of the programs that serve until a signal arrives.
 #include "arguments.hpp"
 
+#include <muster/metrics.h>
 #include <muster/queue.h>
 
 namespace serving {
@@ -14,6 +15,22 @@ struct Options {
     int64_t stats_ns = 0;
     // --secret-file, --ready-fd, --stats, --log, after `own`.
     std::vector<cli::Option> known(std::vector<cli::Option> own);
+};
+
+// Publishes the metrics of a program in a store until it ends. A store that cannot be opened is reported on stderr, and
+// the program goes on without.
+class Publishing {
+  public:
+    Publishing() = default;
+    ~Publishing() { end(); }
+    Publishing(const Publishing &) = delete;
+    Publishing &operator=(const Publishing &) = delete;
+    void begin(const char *who, muster_context *context, const std::string &store_url);
+    void end();
+
+  private:
+    muster_store *store_ = nullptr;
+    muster_metrics *metrics_ = nullptr;
 };
 
 void raise_limit();   // thousands of clients are thousands of descriptors

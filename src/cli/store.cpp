@@ -33,6 +33,7 @@ constexpr char help[] =
     "  --most <bytes>         most bytes of keys and values; k, m behind it; default 1024m\n"
     "  --max-clients <n>      default 65536\n"
     "  --session <seconds>    for so long a client that was cut off may come again; default 60\n"
+    "  --publish-metrics      publish what this process counts in its own store, for muster top\n"
     "  --ready-fd <n>         write the address and a newline to this descriptor, too, and close it\n"
     "  --stats <seconds>      print a line of figures every so often; SIGUSR1 prints one at any time\n"
     "  --log <level>          error, warn (default), info or debug\n"
@@ -42,7 +43,7 @@ constexpr char help[] =
 struct Options : serving::Options {
     std::string listen, data_dir, standby_of;
     muster_store_server_config config{};
-    bool open = false;
+    bool open = false, publishes = false;
 };
 
 // The error of the combination of options; empty: none.
@@ -79,7 +80,7 @@ std::optional<int> read_options(const Arguments &arguments, Options &o) {
                  cli::seconds("pair-lease", o.config.pair_lease_ns, 0.1, 3600), cli::flag("open", o.open),
                  cli::amount("most", o.config.max_bytes, 1),
                  cli::number("max-clients", o.config.max_clients, 1, UINT32_MAX),
-                 cli::seconds("session", o.config.session_ns, 1, 86400)}),
+                 cli::flag("publish-metrics", o.publishes), cli::seconds("session", o.config.session_ns, 1, 86400)}),
         words);
     if (status) return status;
     const std::string wrong = check_together(o, words);
@@ -135,6 +136,9 @@ int store_command(const Arguments &arguments) {
     size_t address_bytes = 0;
     muster_store_server_address(server, address, sizeof address, &address_bytes);
     serving::tell_ready("muster store", address, options.ready_fd);
+    serving::Publishing publishing;
+    if (options.publishes)
+        publishing.begin("muster store", context, std::string(address) + (options.open ? "?auth=none" : ""));
     serving::until_signal(
         "muster store", log, log_fd, signals, options.stats_ns,
         [&](bool wanted) {
@@ -142,6 +146,7 @@ int store_command(const Arguments &arguments) {
             return stats_of(server).failed == 0; // the log has the reason
         },
         [&] { muster_store_server_force_standalone(server); });
+    publishing.end();
     muster_store_server_close(server, 10'000'000'000);
     const bool fine = stats_of(server).failed == 0;
     if (options.stats_ns > 0) print_stats(server);

@@ -6,6 +6,7 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "context/loop.hpp"
+#include "context/metrics.hpp"
 
 #include <muster/context.h>
 
@@ -92,6 +93,7 @@ class Context final : public Object {
 
     const ContextSettings settings;
     ContextCounters counters;
+    MetricsNodes metrics; // of the objects that were made from it
 
     bool forked() const noexcept { return mark_.forked(); }
     bool external() const noexcept { return settings.flags & MUSTER_CONTEXT_EXTERNAL; }

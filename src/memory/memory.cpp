@@ -88,6 +88,7 @@ Memory::Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment
 }
 
 Memory::~Memory() {
+    group_->context().metrics.remove(metrics_);
     if (kept_rounds_) kept_rounds_->stop();
     remote_.reset();
     muster_epoch_release(epoch_);
@@ -127,14 +128,39 @@ Result<Ref<Memory>> Memory::open(Group &group, MemoryShape shape, Deadline &dead
         if (auto done = made->lay_out(); !done) why = done.error();
     // Also: it is laid out.
     if (auto agreed = agree_on_result(group, why, deadline); !agreed) return agreed.error();
-    if (made->nodes.nodes.size() == 1) return made;
+    if (made->nodes.nodes.size() == 1) {
+        group.context().metrics.add(made->metrics_);
+        return made;
+    }
     auto remote = RemoteLocales::open(*made, deadline);
     if (!remote) return remote.error();
     made->remote_ = std::move(*remote);
     // Rounds of other nodes need the manager, also if this host does not. If it cannot be opened they fail, and
     // muster_memory_epoch() says why.
     (void)made->epoch();
+    group.context().metrics.add(made->metrics_);
     return made;
+}
+
+void Memory::write_metrics(MetricsWriter &writer) {
+    static constexpr Metric used{"muster_memory_used_bytes", Metric::gauge,
+                                 "Bytes in blocks of the heap of this locale."};
+    static constexpr Metric blocks{"muster_memory_used_blocks", Metric::gauge, "Their number."};
+    static constexpr Metric heap_bytes{"muster_memory_heap_bytes", Metric::gauge, "Size of the heap of this locale."};
+    static constexpr Metric allocated{"muster_memory_allocated_total", Metric::counter, "Blocks that were allocated."};
+    static constexpr Metric refused{"muster_memory_refused_total", Metric::counter,
+                                    "Allocations for which there was no room."};
+    muster_memory_stats now{};
+    heap(locale()).stats(now);
+    const std::string label = "locale=\"" + std::to_string(locale()) + '"';
+    const auto add = [&](const Metric &metric, uint64_t value) {
+        writer.add(metric, static_cast<double>(value), label);
+    };
+    add(used, now.used_bytes);
+    add(blocks, now.used_blocks);
+    add(heap_bytes, now.heap_bytes);
+    add(allocated, now.allocated);
+    add(refused, now.refused);
 }
 
 bool Memory::has(muster_gptr pointer, uint64_t bytes) const noexcept {

@@ -50,6 +50,7 @@ class Memory final : public Object {
   private:
     Memory(Group &group, const MemoryShape &what, MemoryNodes where, Segment mapped);
     ~Memory() override;
+    void write_metrics(MetricsWriter &writer);
     unsigned char *base() const noexcept { return static_cast<unsigned char *>(mapped_.mapping); }
     Result<void> lay_out();
     static Result<Segment> share(Group &group, const MemoryShape &shape, const MemoryNodes &nodes, Deadline &deadline);
@@ -65,6 +66,7 @@ class Memory final : public Object {
     Ref<EpochRounds> kept_rounds_;
     std::atomic<EpochRounds *> rounds_{nullptr}; // release: it is complete
     std::unique_ptr<RemoteLocales> remote_;      // first to end: its handlers use the rest
+    MetricsNode<Memory, &Memory::write_metrics> metrics_{*this};
 };
 
 inline Memory *unwrap(muster_memory *handle) noexcept {

@@ -20,6 +20,7 @@ Socket::Socket(Context &context, Settings what, Ref<Queue> own, Ref<LoanPool> lo
       in_buffer_(in_buffer_bytes) {}
 
 Socket::~Socket() {
+    context_->metrics.remove(metrics_);
     if (settings.queue && !forked()) settings.queue->detach(*this);
 }
 
@@ -48,9 +49,42 @@ Result<Ref<Socket>> Socket::make(Context &context, Settings settings) {
     };
     if (const Status status = made->own_->set_wake(wake, made.get()); status != MUSTER_OK)
         return Error::from_status(status);
-    if (made->enter_.post(context)) return made;
+    if (made->enter_.post(context)) {
+        context.metrics.add(made->metrics_);
+        return made;
+    }
     made->own_->set_wake(nullptr, nullptr);
     return Error::make(MUSTER_E_CLOSED, "the context is closed");
+}
+
+void Socket::write_metrics(MetricsWriter &writer) {
+    static constexpr Metric peers{"muster_socket_peers", Metric::gauge, "Peers that are connected."};
+    static constexpr Metric messages{"muster_socket_messages_total", Metric::counter,
+                                     "Messages received by the host, and written to streams."};
+    static constexpr Metric bytes{"muster_socket_bytes_total", Metric::counter, "Bytes of their frames."};
+    static constexpr Metric queued{"muster_socket_queued_messages", Metric::gauge, "Messages that wait to be written."};
+    static constexpr Metric queued_bytes{"muster_socket_queued_bytes", Metric::gauge, "Their bytes."};
+    static constexpr Metric undelivered{"muster_socket_undelivered_total", Metric::counter,
+                                        "Messages that were returned."};
+    static constexpr Metric lost{"muster_socket_connections_lost_total", Metric::counter, "Connections that ended."};
+    static constexpr Metric malformed{"muster_socket_malformed_total", Metric::counter,
+                                      "Connections that were closed because of what the peer sent."};
+    muster_socket_stats now{};
+    stats(now);
+    const std::string label = metric_label("socket_address", std::to_string(settings.hello.address));
+    const auto add = [&](const Metric &metric, uint64_t value, const char *direction = "") {
+        writer.add(metric, static_cast<double>(value), label + direction);
+    };
+    add(peers, now.peers);
+    add(messages, now.messages_in, ",direction=\"in\"");
+    add(messages, now.messages_out, ",direction=\"out\"");
+    add(bytes, now.bytes_in, ",direction=\"in\"");
+    add(bytes, now.bytes_out, ",direction=\"out\"");
+    add(queued, now.queued_messages);
+    add(queued_bytes, now.queued_bytes);
+    add(undelivered, now.undelivered);
+    add(lost, now.connections_lost);
+    add(malformed, now.malformed);
 }
 
 // Loop thread: from now on the close of the context ends the socket.

@@ -82,6 +82,8 @@ class Socket final : public Object, private Source {
     }
     Socket(Context &context, Settings what, Ref<Queue> own, Ref<LoanPool> loans);
     ~Socket() override;
+    void write_metrics(MetricsWriter &writer);
+    MetricsNode<Socket, &Socket::write_metrics> metrics_{*this};
     Object &owner() noexcept override { return *this; }
     // socket.cpp
     void enter() noexcept;

@@ -63,6 +63,9 @@ typedef struct muster_message_header muster_message_header;
 typedef struct muster_message_queue muster_message_queue;
 typedef struct muster_message_queue_config muster_message_queue_config;
 typedef struct muster_message_queue_stats muster_message_queue_stats;
+typedef struct muster_metrics muster_metrics;
+typedef struct muster_metrics_config muster_metrics_config;
+typedef struct muster_metrics_state muster_metrics_state;
 typedef struct muster_process muster_process;
 typedef struct muster_process_config muster_process_config;
 typedef struct muster_process_exit muster_process_exit;
@@ -216,6 +219,8 @@ struct muster_buffer { const void *data; uint64_t bytes; };
 struct muster_value { int64_t integer; double real; const void *data; uint64_t bytes; };
 struct muster_message_queue_config { uint32_t struct_size; uint32_t flags; uint32_t max_messages; uint32_t reserved; uint64_t max_bytes; muster_queue *queue; uint64_t tag; };
 struct muster_message_queue_stats { uint64_t messages; uint64_t bytes; uint64_t pushed; uint64_t popped; uint64_t full; uint64_t reserved[3]; };
+struct muster_metrics_config { uint32_t struct_size; uint32_t flags; const void *name; uint64_t name_bytes; int64_t interval_ns; };
+struct muster_metrics_state { uint64_t published; uint64_t failed; muster_status status; uint32_t reserved; };
 struct muster_process_fd { int32_t parent_fd; int32_t child_fd; };
 struct muster_process_config { uint32_t struct_size; uint32_t flags; const char *const *argv; const char *const *envp; const char *directory; const muster_process_fd *fds; uint64_t fd_count; };
 struct muster_completion { int32_t kind; muster_status status; uint64_t tag; void *object; uint64_t bytes; uint64_t request; uint32_t events; uint32_t reserved[5]; };
@@ -447,6 +452,10 @@ muster_status muster_message_queue_get_stats(muster_message_queue *queue, muster
 muster_status muster_message_queue_cancel(muster_message_queue *queue);
 muster_status muster_message_queue_close(muster_message_queue *queue);
 void muster_message_queue_release(muster_message_queue *queue);
+muster_status muster_metrics_write(muster_context *context, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_metrics_publish(muster_context *context, muster_store *store, const muster_metrics_config *config, muster_metrics **out_metrics, muster_error *error);
+muster_status muster_metrics_get_state(muster_metrics *metrics, muster_metrics_state *out_state);
+void muster_metrics_release(muster_metrics *metrics);
 muster_status muster_process_spawn(muster_context *context, const muster_process_config *config, muster_process **out_process, muster_error *error);
 int32_t muster_process_pid(const muster_process *process);
 muster_status muster_process_wait(muster_process *process, int64_t timeout_ns, muster_process_exit *out_exit);
@@ -791,6 +800,10 @@ surface.functions = {
   { "muster_message_queue_cancel", "muster_status", { { "handle", "queue", "muster_message_queue" } } },
   { "muster_message_queue_close", "muster_status", { { "handle", "queue", "muster_message_queue" } } },
   { "muster_message_queue_release", "void", { { "handle", "queue", "muster_message_queue" } } },
+  { "muster_metrics_write", "muster_status", { { "handle", "context", "muster_context" }, { "gives_text", "out_text", "char" } } },
+  { "muster_metrics_publish", "muster_status", { { "handle", "context", "muster_context" }, { "handle", "store", "muster_store" }, { "struct", "config", "muster_metrics_config" }, { "new", "out_metrics", "muster_metrics" }, { "error", "error", "muster_error" } } },
+  { "muster_metrics_get_state", "muster_status", { { "handle", "metrics", "muster_metrics" }, { "gives_struct", "out_state", "muster_metrics_state" } } },
+  { "muster_metrics_release", "void", { { "handle", "metrics", "muster_metrics" } } },
   { "muster_process_spawn", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_process_config" }, { "new", "out_process", "muster_process" }, { "error", "error", "muster_error" } } },
   { "muster_process_pid", "int32_t", { { "handle", "process", "muster_process" } } },
   { "muster_process_wait", "muster_status", { { "handle", "process", "muster_process" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_exit", "muster_process_exit" } } },
@@ -931,7 +944,7 @@ surface.functions = {
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
 }
 
-surface.opaque = { "muster_agent", "muster_am", "muster_am_request", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_memory", "muster_message", "muster_message_queue", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
+surface.opaque = { "muster_agent", "muster_am", "muster_am_request", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_memory", "muster_message", "muster_message_queue", "muster_metrics", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
   { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
@@ -975,6 +988,8 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_value", 32, { { "integer", 0, "int64_t" }, { "real", 8, "double" }, { "data", 16, "void" }, { "bytes", 24, "uint64_t" } } },
   { "muster_message_queue_config", 40, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "max_messages", 8, "uint32_t" }, { "reserved", 12, "uint32_t" }, { "max_bytes", 16, "uint64_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" } } },
   { "muster_message_queue_stats", 64, { { "messages", 0, "uint64_t" }, { "bytes", 8, "uint64_t" }, { "pushed", 16, "uint64_t" }, { "popped", 24, "uint64_t" }, { "full", 32, "uint64_t" }, { "reserved", 40, "uint64_t" } } },
+  { "muster_metrics_config", 32, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "name", 8, "void" }, { "name_bytes", 16, "uint64_t" }, { "interval_ns", 24, "int64_t" } } },
+  { "muster_metrics_state", 24, { { "published", 0, "uint64_t" }, { "failed", 8, "uint64_t" }, { "status", 16, "muster_status" }, { "reserved", 20, "uint32_t" } } },
   { "muster_process_fd", 8, { { "parent_fd", 0, "int32_t" }, { "child_fd", 4, "int32_t" } } },
   { "muster_process_config", 48, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "fds", 32, "muster_process_fd" }, { "fd_count", 40, "uint64_t" } } },
   { "muster_process_exit", 8, { { "kind", 0, "int32_t" }, { "value", 4, "int32_t" } } },

@@ -16,10 +16,11 @@ from .executor import BrokenWorker, Executor
 from .group import Group
 from .memory import GlobalMemory
 from .messages import Dealer, Message, Router
+from .metrics import Metrics, metrics
 from .rendezvous import Rendezvous, Round
 from .store import Changed, Entries, Entry, Store, StoreServer, op
 from .streams import Listener, Stream, adial, dial, listen, pair
 
-__all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Dealer", "Entries", "Entry", "Error", "Executor", "GlobalMemory", "Group", "Invalid", "Listener", "Message", "PeerGone", "Refused",
+__all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Dealer", "Entries", "Entry", "Error", "Executor", "GlobalMemory", "Group", "Invalid", "Listener", "Message", "Metrics", "PeerGone", "Refused",
            "Rendezvous", "Round", "Router", "Stale", "Store", "StoreServer", "Stream", "TimedOut", "adial", "configure", "context",
-           "dial", "listen", "op", "pair", "version"]
+           "dial", "listen", "metrics", "op", "pair", "version"]

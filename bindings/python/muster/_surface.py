@@ -629,6 +629,14 @@ class muster_message_queue_stats(Structure):
     pass
 
 
+class muster_metrics_config(Structure):
+    pass
+
+
+class muster_metrics_state(Structure):
+    pass
+
+
 class muster_process_config(Structure):
     pass
 
@@ -1243,6 +1251,21 @@ muster_message_queue_stats._fields_ = [
     ("reserved", c_uint64 * 3),
 ]
 
+muster_metrics_config._fields_ = [
+    ("struct_size", c_uint32),
+    ("flags", c_uint32),
+    ("name", c_void_p),
+    ("name_bytes", c_uint64),
+    ("interval_ns", c_int64),
+]
+
+muster_metrics_state._fields_ = [
+    ("published", c_uint64),
+    ("failed", c_uint64),
+    ("status", c_int32),
+    ("reserved", c_uint32),
+]
+
 muster_process_fd._fields_ = [
     ("parent_fd", c_int32),
     ("child_fd", c_int32),
@@ -1770,6 +1793,10 @@ FUNCTIONS = {
     "muster_message_queue_cancel": (c_int32, [c_void_p]),
     "muster_message_queue_close": (c_int32, [c_void_p]),
     "muster_message_queue_release": (None, [c_void_p]),
+    "muster_metrics_write": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "muster_metrics_publish": (c_int32, [c_void_p, c_void_p, POINTER(muster_metrics_config), POINTER(c_void_p), POINTER(muster_error)]),
+    "muster_metrics_get_state": (c_int32, [c_void_p, POINTER(muster_metrics_state)]),
+    "muster_metrics_release": (None, [c_void_p]),
     "muster_process_spawn": (c_int32, [c_void_p, POINTER(muster_process_config), POINTER(c_void_p), POINTER(muster_error)]),
     "muster_process_pid": (c_int32, [c_void_p]),
     "muster_process_wait": (c_int32, [c_void_p, c_int64, POINTER(muster_process_exit)]),
@@ -1953,6 +1980,8 @@ LAYOUT = {
     "muster_value": (32, {"integer": 0, "real": 8, "data": 16, "bytes": 24}),
     "muster_message_queue_config": (40, {"struct_size": 0, "flags": 4, "max_messages": 8, "reserved": 12, "max_bytes": 16, "queue": 24, "tag": 32}),
     "muster_message_queue_stats": (64, {"messages": 0, "bytes": 8, "pushed": 16, "popped": 24, "full": 32, "reserved": 40}),
+    "muster_metrics_config": (32, {"struct_size": 0, "flags": 4, "name": 8, "name_bytes": 16, "interval_ns": 24}),
+    "muster_metrics_state": (24, {"published": 0, "failed": 8, "status": 16, "reserved": 20}),
     "muster_process_fd": (8, {"parent_fd": 0, "child_fd": 4}),
     "muster_process_config": (48, {"struct_size": 0, "flags": 4, "argv": 8, "envp": 16, "directory": 24, "fds": 32, "fd_count": 40}),
     "muster_process_exit": (8, {"kind": 0, "value": 4}),

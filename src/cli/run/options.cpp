@@ -37,6 +37,7 @@ constexpr char help[] =
     "                             keep_alive_max_attempt, which stand for the four above\n"
     "  --exit-timeout <s>         longest wait for nodes that are not done yet; default: no end\n"
     "  --reopen                   run again under a --run-id that is over\n"
+    "  --publish-metrics <store>  publish what this command counts in that store, for muster top\n"
     "  --state-dir <folder>       where this node keeps what it knows of the job while a node serves the store, so "
     "that a\n"
     "                             restarted node finds the others; default MUSTER_STATE_DIR, or muster in\n"
@@ -177,6 +178,7 @@ std::vector<cli::Option> known_options(Options &o) {
         cli::text("role", o.role),
         cli::seconds("grace", o.grace_ns),
         cli::text("log-dir", o.log_dir),
+        cli::text("publish-metrics", o.metrics_store),
         {"redirects", [&o](const std::string &text) { return take_outputs(text, o.redirects); }, true, 'r'},
         {"tee", [&o](const std::string &text) { return take_outputs(text, o.tee); }, true, 't'},
         cli::flag("no-prefix", o.no_prefix),

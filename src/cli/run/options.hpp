@@ -26,7 +26,8 @@ struct Options {
     uint32_t min_nodes = 1, max_nodes = 1, workers = 1;
     uint32_t max_restarts = 0, keep_alive_attempts = 0;
     std::string rdzv, run_id, role = "default", local_address, log_dir, master_address;
-    std::string state_dir; // empty: that of the library's default
+    std::string metrics_store; // empty: none
+    std::string state_dir;     // empty: that of the library's default
     std::optional<uint32_t> node_rank;
     uint16_t master_port = 0;
     bool standalone = false, reopen = false, new_run = false, no_guard = false, no_prefix = false;

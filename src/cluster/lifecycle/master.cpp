@@ -51,7 +51,33 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
     master->address_ = master->listener_address();
     master->watch_listener(); // here, where it may fail: the thread does not run yet
     if (auto started = master->start_thread_of(true); !started) return started.error();
+    context.metrics.add(master->metrics_);
     return master;
+}
+
+// Numbers of members, and each member by itself: hosts of many processes have few members.
+void ClusterMaster::write_metrics(MetricsWriter &writer) {
+    static constexpr Metric members{"muster_cluster_members", Metric::gauge, "Workers in each state."};
+    static constexpr Metric member{"muster_cluster_member_state", Metric::gauge,
+                                   "A value of muster_member_state: 1 launching, 2 launched, 3 connected, 4 joined, 5 "
+                                   "leaving, 6 gone."};
+    static constexpr const char *states[] = {"launching", "launched", "connected", "joined", "leaving", "gone"};
+    const std::string label = metric_label("address", address_);
+    std::map<uint32_t, PublicRecord> records;
+    {
+        const std::lock_guard hold(public_lock_);
+        records = public_records_;
+    }
+    uint64_t counts[std::size(states)] = {};
+    for (const auto &[number, record] : records)
+        if (record.state >= MUSTER_MEMBER_LAUNCHING && record.state <= MUSTER_MEMBER_GONE) counts[record.state - 1]++;
+    for (size_t i = 0; i < std::size(states); i++)
+        writer.add(members, static_cast<double>(counts[i]), label + "," + metric_label("state", states[i]));
+    for (const auto &[number, record] : records)
+        if (record.state != MUSTER_MEMBER_GONE)
+            writer.add(member, record.state,
+                       label + ",member=\"" + std::to_string(number) + "\"," + metric_label("host", record.host) +
+                           ",pid=\"" + std::to_string(record.pid) + '"');
 }
 
 // ---- requests of the host -------------------------------------------------------------------------------------------

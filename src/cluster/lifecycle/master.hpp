@@ -103,6 +103,8 @@ class ClusterMaster final : public Cluster {
     };
 
     ClusterMaster(Context &context, const muster_cluster_config &config, Ref<Queue> completions, Ref<Queue> events);
+    ~ClusterMaster() override { context().metrics.remove(metrics_); }
+    void write_metrics(MetricsWriter &writer);
     Ref<ClusterManager> manager_of(const std::string &name);
     Result<uint32_t> offer(std::shared_ptr<const LaunchPlan> plan, Ref<ClusterManager> manager,
                            const Ref<PublicationResult> &result);
@@ -192,6 +194,7 @@ class ClusterMaster final : public Cluster {
     std::map<uint32_t, Ref<ClusterManager>> kills_awaited_; // of these workers: the end waits for their managers
     uint32_t next_member_ = 1;
     bool refuses_ = false; // it is being closed
+    MetricsNode<ClusterMaster, &ClusterMaster::write_metrics> metrics_{*this};
 };
 
 } // namespace muster

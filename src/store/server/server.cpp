@@ -55,6 +55,7 @@ Result<Ref<StoreServerHandle>> StoreServer::open(Context &context, StoreServerSe
         throw;
     }
     if (server->enter_.post(context)) {
+        context.metrics.add(server->metrics_);
         handle->server_ = std::move(server);
         return handle;
     }
@@ -88,6 +89,47 @@ void StoreServer::get_stats(muster_store_server_stats &out) const noexcept {
     out.epoch = read(epoch_);
     out.lag = read(lag_);
     out.failed = failed_.load(std::memory_order_relaxed) ? 1 : 0;
+}
+
+void StoreServer::write_metrics(MetricsWriter &writer) {
+    static constexpr Metric clients{"muster_store_server_clients", Metric::gauge, "Open connections."};
+    static constexpr Metric sessions{"muster_store_server_sessions", Metric::gauge,
+                                     "Sessions of connected clients, and of disconnected ones that may reconnect."};
+    static constexpr Metric requests{"muster_store_server_requests_total", Metric::counter, "Requests."};
+    static constexpr Metric waiting{"muster_store_server_waiting_requests", Metric::gauge,
+                                    "Requests that wait for a value or an event."};
+    static constexpr Metric refused{"muster_store_server_refused_total", Metric::counter,
+                                    "Connections that were refused."};
+    static constexpr Metric keys{"muster_store_server_keys", Metric::gauge, "Keys in the store."};
+    static constexpr Metric bytes{"muster_store_server_bytes", Metric::gauge, "Bytes of keys and values."};
+    static constexpr Metric leases{"muster_store_server_leases", Metric::gauge, "Leases in the store."};
+    static constexpr Metric revision{"muster_store_server_revision", Metric::counter, "Revision of the last change."};
+    static constexpr Metric is_failed{"muster_store_server_failed", Metric::gauge,
+                                      "1: the server has stopped by itself because of its folder."};
+    static constexpr Metric role{"muster_store_server_role", Metric::gauge,
+                                 "A value of muster_store_server_role: 0 serves, 1 paired, 2 halted, 3 standby."};
+    static constexpr Metric epoch{"muster_store_server_epoch", Metric::counter, "Times that a server has taken over."};
+    static constexpr Metric lag{"muster_store_server_lag", Metric::gauge,
+                                "Changes that the standby has not confirmed yet."};
+    muster_store_server_stats now;
+    get_stats(now);
+    const std::string label = metric_label("address", address_);
+    const auto add = [&](const Metric &metric, uint64_t value) {
+        writer.add(metric, static_cast<double>(value), label);
+    };
+    add(clients, now.clients);
+    add(sessions, now.sessions);
+    add(requests, now.requests);
+    add(waiting, now.waiting);
+    add(refused, now.refused);
+    add(keys, now.keys);
+    add(bytes, now.bytes);
+    add(leases, now.leases);
+    add(revision, now.revision);
+    add(is_failed, now.failed);
+    add(role, now.role);
+    add(epoch, now.epoch);
+    add(lag, now.lag);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

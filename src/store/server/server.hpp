@@ -87,7 +87,9 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
         }
     };
 
-    ~StoreServer() override = default;
+    ~StoreServer() override { context_->metrics.remove(metrics_); }
+    void write_metrics(MetricsWriter &writer);
+    MetricsNode<StoreServer, &StoreServer::write_metrics> metrics_{*this};
     // SocketTaker
     bool admit() noexcept override;
     void take(ProvedSocket socket) noexcept override;

@@ -46,6 +46,8 @@ mod message;
 pub use message::*;
 mod message_queue;
 pub use message_queue::*;
+mod metrics;
+pub use metrics::*;
 mod plugin;
 pub use plugin::*;
 mod process;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "context/metrics.hpp"
+
+#include "base/text.hpp"
+#include "context/context.hpp"
+
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace muster {
+
+namespace {
+
+constexpr Metric sample_time{"muster_sample_time_seconds", Metric::gauge, "Unix time at which the numbers were read."};
+constexpr Metric resident{"muster_process_resident_bytes", Metric::gauge, "Memory of the process that is in use."};
+constexpr Metric processor{"muster_process_cpu_seconds_total", Metric::counter, "Processor time of the process."};
+constexpr Metric descriptors{"muster_process_open_descriptors", Metric::gauge, "Open descriptors of the process."};
+constexpr Metric wakeups{"muster_context_wakeups_total", Metric::counter, "Times the engine woke up."};
+constexpr Metric tasks{"muster_context_tasks_total", Metric::counter, "Tasks posted to the engine."};
+constexpr Metric streams{"muster_streams", Metric::gauge, "Streams that exist."};
+constexpr Metric streams_made{"muster_streams_made_total", Metric::counter, "Streams that were made."};
+constexpr Metric handshakes{"muster_handshakes_total", Metric::counter,
+                            "Connections that have proved the secret, or were refused."};
+constexpr Metric read_bytes{"muster_read_bytes_total", Metric::counter, "Bytes that the host has read from streams."};
+constexpr Metric written_bytes{"muster_written_bytes_total", Metric::counter,
+                               "Bytes that streams have accepted from the host."};
+constexpr Metric upgrades{"muster_links_upgraded_total", Metric::counter, "Links that were moved to shared memory."};
+
+void write_process(MetricsWriter &writer) {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    writer.add(sample_time, static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9);
+    long pages = 0, used = 0;
+    if (std::FILE *const file = std::fopen("/proc/self/statm", "re")) {
+        if (std::fscanf(file, "%ld %ld", &pages, &used) == 2)
+            writer.add(resident, static_cast<double>(used) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+        std::fclose(file);
+    }
+    rusage usage{};
+    if (::getrusage(RUSAGE_SELF, &usage) == 0)
+        writer.add(processor, static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                                  static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6);
+    if (DIR *const folder = ::opendir("/proc/self/fd")) {
+        double count = -3; // itself, and the two links to folders
+        while (::readdir(folder) != nullptr) count++;
+        ::closedir(folder);
+        writer.add(descriptors, count);
+    }
+}
+
+void write_context(MetricsWriter &writer, Context &context) {
+    const auto add = [&](const Metric &metric, const std::atomic<uint64_t> &counter, std::string_view labels = {}) {
+        writer.add(metric, static_cast<double>(counter.load(std::memory_order_relaxed)), labels);
+    };
+    const ContextCounters &counters = context.counters;
+    writer.add(wakeups, static_cast<double>(context.loop().turns()));
+    writer.add(tasks, static_cast<double>(context.loop().posts()));
+    add(streams, counters.streams_open);
+    add(streams_made, counters.streams_made);
+    add(handshakes, counters.handshakes_ok, "result=\"proved\"");
+    add(handshakes, counters.handshakes_failed, "result=\"refused\"");
+    add(read_bytes, counters.bytes_in);
+    add(written_bytes, counters.bytes_out);
+    add(upgrades, counters.upgrades);
+}
+
+} // namespace
+
+std::string metric_label(std::string_view name, std::string_view text) {
+    std::string shown(text), label(name);
+    make_printable(shown.data(), shown.size());
+    label += "=\"";
+    for (const char c : shown) {
+        if (c == '"' || c == '\\') label += '\\';
+        label += c;
+    }
+    return label += '"';
+}
+
+void MetricsWriter::add(const Metric &metric, double value, std::string_view more_labels) {
+    auto [at, is_new] = samples_.try_emplace(metric.name);
+    if (is_new) order_.push_back(&metric);
+    std::string &lines = at->second;
+    lines += metric.name;
+    if (!labels_.empty() || !more_labels.empty()) {
+        lines += '{';
+        lines += labels_;
+        if (!labels_.empty() && !more_labels.empty()) lines += ',';
+        lines += more_labels;
+        lines += '}';
+    }
+    char number[40];
+    // Numbers up to 2^53 are whole: they are shown as they are.
+    const bool is_whole = value == std::floor(value) && std::fabs(value) < 9007199254740992.0;
+    std::snprintf(number, sizeof number, is_whole ? " %.0f\n" : " %.15g\n", value);
+    lines += number;
+}
+
+std::string MetricsWriter::text() const {
+    std::string all;
+    for (const Metric *const metric : order_) {
+        all += std::string("# HELP ") + metric->name + " " + metric->help + "\n# TYPE " + metric->name +
+               (metric->kind == Metric::counter ? " counter\n" : " gauge\n");
+        all += samples_.at(metric->name);
+    }
+    return all;
+}
+
+void MetricsNodes::add(MetricsNodeBase &node) noexcept {
+    const std::lock_guard hold(lock_);
+    node.number_ = ++last_number_;
+    list_.push_back(node);
+}
+
+void MetricsNodes::remove(MetricsNodeBase &node) noexcept {
+    const std::lock_guard hold(lock_);
+    if (List<MetricsNodeBase>::holds(node)) list_.remove(node);
+}
+
+void MetricsNodes::write(MetricsWriter &writer) {
+    const std::lock_guard hold(lock_);
+    for (MetricsNodeBase *node = list_.first(); node != nullptr; node = List<MetricsNodeBase>::after(*node)) {
+        writer.set_labels("object=\"" + std::to_string(node->number_) + '"');
+        node->write(writer);
+    }
+}
+
+std::string metrics_text(Context &context) {
+    MetricsWriter writer;
+    write_process(writer);
+    write_context(writer, context);
+    context.metrics.write(writer);
+    return writer.text();
+}
+
+} // namespace muster
