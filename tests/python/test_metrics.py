@@ -10,7 +10,8 @@ import threading
 import unittest
 
 from helpers import muster, until
-from muster.metrics import published, serve
+from muster.exporter import serve
+from muster.metrics import published
 
 
 class Metrics(unittest.TestCase):
@@ -78,7 +79,7 @@ class Metrics(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w") as file:
             file.write("the token\n")
             file.flush()
-            command = [sys.executable, "-m", "muster.metrics", "--of", self.server.address, "--listen", "127.0.0.1:0",
+            command = [sys.executable, "-m", "muster.exporter", "--of", self.server.address, "--listen", "127.0.0.1:0",
                        "--token-file", file.name]
             environment = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(muster.__file__)))
             os.chmod(file.name, stat.S_IRUSR | stat.S_IWUSR | stat.S_IRGRP)
