@@ -16,8 +16,13 @@ inline sigset_t asynchronous_signals() noexcept {
     return set;
 }
 
-// Starts a detached thread; it names itself. Returns 0 or an errno.
+// Starts a detached thread; it names itself. Returns 0 or an errno. Its end does not coincide with the exit of the
+// process; thread.cpp says why.
 int start_thread(void *(*body)(void *), void *argument) noexcept;
+
+// The exit of the process waits for threads at their end before it calls what a library has registered so far with
+// atexit(). `library`: any address that is the same for each use of it.
+void end_threads_before(const void *library) noexcept;
 
 // Blocks asynchronous signals on this thread while it lives: around calls into other libraries that start threads of
 // their own, which inherit the mask.

@@ -35,18 +35,20 @@ void write_process(MetricsWriter &writer) {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
     writer.add(sample_time, static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9);
+    // Files are closed before memory may run out.
     long pages = 0, used = 0;
+    bool has_size = false;
     if (std::FILE *const file = std::fopen("/proc/self/statm", "re")) {
-        if (std::fscanf(file, "%ld %ld", &pages, &used) == 2)
-            writer.add(resident, static_cast<double>(used) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+        has_size = std::fscanf(file, "%ld %ld", &pages, &used) == 2;
         std::fclose(file);
     }
+    if (has_size) writer.add(resident, static_cast<double>(used) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
     rusage usage{};
     if (::getrusage(RUSAGE_SELF, &usage) == 0)
         writer.add(processor, static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                                   static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6);
+    double count = -3; // without itself, and the two links to folders
     if (DIR *const folder = ::opendir("/proc/self/fd")) {
-        double count = -3; // itself, and the two links to folders
         while (::readdir(folder) != nullptr) count++;
         ::closedir(folder);
         writer.add(descriptors, count);

@@ -239,6 +239,7 @@ Result<void> Plugin::enter(muster_plugin_v1_fn entry) {
     entering_ = true;
     why.status = entry(&table_, &why);
     entering_ = false;
+    end_threads_before(reinterpret_cast<const void *>(entry)); // it has initialised its libraries
     if (why.status != MUSTER_OK) {
         why.message[sizeof why.message - 1] = '\0';
         return Error::make(why.status < 0 ? why.status : MUSTER_E_PLUGIN, "plug-in %s declines: %s", path_.c_str(),

@@ -21,6 +21,14 @@ CallThreads &CallThreads::get() {
     return *threads;
 }
 
+bool CallThreads::try_add(CallTask &task) noexcept {
+    try {
+        return get().add(task);
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+}
+
 bool CallThreads::add(CallTask &task) noexcept {
     const std::lock_guard hold(lock_);
     task.retain();

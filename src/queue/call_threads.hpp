@@ -25,6 +25,8 @@ class CallThreads {
     static CallThreads &get();
     // False: there is no thread, and none can be started.
     bool add(CallTask &task) noexcept;
+    // The same, and false if there is no memory for the first call of a process.
+    static bool try_add(CallTask &task) noexcept;
 
   private:
     static void *body(void *self);

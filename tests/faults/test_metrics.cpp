@@ -6,7 +6,6 @@ using namespace faults;
 
 namespace {
 
-HANDLE(Store, muster_store, muster_store_release)
 HANDLE(Metrics, muster_metrics, muster_metrics_release)
 
 } // namespace
@@ -33,6 +32,12 @@ SCENARIO(metrics, publication) {
     config.interval_ns = 100'000'000;
     Metrics metrics;
     OK(muster_metrics_publish, context, store, &config, metrics.out(), &error);
+    const char key[] = "muster/metrics/me";
+    muster_store_op get{};
+    get.kind = MUSTER_STORE_GET;
+    get.key = key;
+    get.key_bytes = sizeof key - 1;
+    OK(muster_store_do, store, &get, 1, patience, nullptr, &error); // a text that failed is written again
     muster_metrics_state state{};
     OK(muster_metrics_get_state, metrics, &state);
     EXPECT(state.status <= 0);
