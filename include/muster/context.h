@@ -95,6 +95,20 @@ typedef struct muster_context_stats {
 MUSTER_API muster_status muster_context_create(const muster_context_config *config, muster_context **out_context,
                                                muster_error *error);
 
+/** Returns the context of this process, for programs that need only one: it is made at the first call, with all
+ * defaults, so its secret is in the environment (muster_context_config::secret). It belongs to the library: it is not
+ * closed or released by the host, and exists until the process ends. A child process gets a context of its own.
+ * @param[out] out_context  The context.
+ * @param[out] error        Detail on failure, or NULL.
+ * @retval MUSTER_OK        Returned.
+ * @retval MUSTER_E_ARG     No destination, or the secret in the environment is too short or too long.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
+ * @retval MUSTER_E_LIMIT   Descriptors ran out.
+ * @retval MUSTER_E_SYSTEM  The secret could not be read, or the loop could not start.
+ * @retval MUSTER_E_PERMISSION  Other users can read the file of the secret.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_context_default(muster_context **out_context, muster_error *error);
+
 /** Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
  * Streams that are still open at the deadline are aborted. Later calls that make objects in the context, accept
  * connections, drive it, or move bytes of streams that had not ended before return ::MUSTER_E_CLOSED. Queues stay

@@ -3,6 +3,7 @@
 #include "context/host_call.hpp"
 #include "context/settings.hpp"
 
+#include <atomic>
 #include <cstring>
 
 using namespace muster;
@@ -18,6 +19,31 @@ extern "C" muster_status muster_context_create(const muster_context_config *conf
         auto context = Context::create(settings);
         if (!context) return context.error();
         *out_context = wrap(context->detach());
+        return {};
+    });
+}
+
+extern "C" muster_status muster_context_default(muster_context **out_context, muster_error *error) {
+    // release, acquire: the context is complete. Never freed.
+    static std::atomic<Context *> shared{nullptr};
+    if (out_context) *out_context = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (!out_context) return Error::make(MUSTER_E_ARG, "no place for the context");
+        Context *found = shared.load(std::memory_order_acquire);
+        while (found == nullptr || found->forked()) {
+            ContextSettings settings;
+            const WipeAtEnd wiped(settings.secret);
+            if (auto done = read_settings(nullptr, settings); !done) return done;
+            auto context = Context::create(settings);
+            if (!context) return context.error();
+            Ref<Context> made = std::move(*context);
+            if (shared.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) {
+                found = made.detach(); // that of a parent process is left to it
+                break;
+            }
+            made.detach()->host_release(); // another thread was faster
+        }
+        *out_context = wrap(found);
         return {};
     });
 }

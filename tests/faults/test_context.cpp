@@ -14,6 +14,15 @@ static void create_under_fault(Context &context, uint32_t flags) {
     OK(muster_context_create, &config, context.out(), &error);
 }
 
+SCENARIO(context, of_the_process) {
+    muster_context *shared = nullptr, *again = nullptr;
+    OK(muster_context_default, &shared, &error);
+    OK(muster_context_default, &again, &error);
+    EXPECT(shared == again);
+    Context context(shared); // given back, so that nothing is left of this run; a program does not do that
+    OK(muster_context_close, context, second);
+}
+
 SCENARIO(context, lifecycle) {
     Context context;
     create_under_fault(context, 0);

@@ -329,6 +329,7 @@ muster_status muster_worker_context(const muster_context_config *config, int32_t
 muster_status muster_worker_start(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
 muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
 muster_status muster_context_create(const muster_context_config *config, muster_context **out_context, muster_error *error);
+muster_status muster_context_default(muster_context **out_context, muster_error *error);
 muster_status muster_context_close(muster_context *context, int64_t timeout_ns);
 muster_status muster_context_cancel(muster_context *context);
 void muster_context_release(muster_context *context);
@@ -677,6 +678,7 @@ surface.functions = {
   { "muster_worker_start", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
   { "muster_worker_start_begin", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
   { "muster_context_create", "muster_status", { { "struct", "config", "muster_context_config" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
+  { "muster_context_default", "muster_status", { { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
   { "muster_context_close", "muster_status", { { "handle", "context", "muster_context" }, { "number", "timeout_ns", "int64_t" } } },
   { "muster_context_cancel", "muster_status", { { "handle", "context", "muster_context" } } },
   { "muster_context_release", "void", { { "handle", "context", "muster_context" } } },

@@ -1670,6 +1670,7 @@ FUNCTIONS = {
     "muster_worker_start": (c_int32, [c_void_p, POINTER(muster_worker_config), c_int64, POINTER(c_void_p), POINTER(muster_error)]),
     "muster_worker_start_begin": (c_int32, [c_void_p, POINTER(muster_worker_config), c_int64, POINTER(c_void_p), POINTER(muster_error)]),
     "muster_context_create": (c_int32, [POINTER(muster_context_config), POINTER(c_void_p), POINTER(muster_error)]),
+    "muster_context_default": (c_int32, [POINTER(c_void_p), POINTER(muster_error)]),
     "muster_context_close": (c_int32, [c_void_p, c_int64]),
     "muster_context_cancel": (c_int32, [c_void_p]),
     "muster_context_release": (None, [c_void_p]),

@@ -88,6 +88,8 @@ impl Default for muster_context_stats {
 extern "C" {
     /// Starts a context: one progress engine and everything that is made from it.
     pub fn muster_context_create(config: *const muster_context_config, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
+    /// Returns the context of this process, for programs that need only one: it is made at the first call, with all defaults, so its secret is in the environment (muster_context_configsecret).
+    pub fn muster_context_default(out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
     /// Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
     pub fn muster_context_close(context: *mut muster_context, timeout_ns: i64) -> muster_status;
     /// Ends the waits of every thread that is inside one of these calls of this context now: muster_transport_dial(), muster_store_open(), muster_rendezvous_open(), muster_rendezvous_list(), muster_round_member(), muster_worker_start(), muster_process_wait(), muster_agent_wait(), muster_agent_flush(), muster_lease_end() and muster_store_server_close().

@@ -54,6 +54,12 @@ push!(functions, :muster_context_create => at_muster_context_create)
 @inline muster_context_create(config, out_context, error) =
     ccall(at_muster_context_create[], muster_status, (Ptr{muster_context_config}, Ptr{Ptr{muster_context}}, Ptr{muster_error}), config, out_context, error)
 
+# Returns the context of this process, for programs that need only one: it is made at the first call, with all defaults, so its secret is in the environment (muster_context_config::secret).
+const at_muster_context_default = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_context_default => at_muster_context_default)
+@inline muster_context_default(out_context, error) =
+    ccall(at_muster_context_default[], muster_status, (Ptr{Ptr{muster_context}}, Ptr{muster_error}), out_context, error)
+
 # Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
 const at_muster_context_close = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_context_close => at_muster_context_close)
