@@ -38,6 +38,16 @@
  *   process. With ::MUSTER_LAUNCH_MASTER_DIALS, and where the master listens at an address that is neither tcp nor
  *   unix, the variable contains the secret. Most mpiexec end the whole job when one rank dies; that of Open MPI does
  *   not with the flag `--enable-recovery`.
+ * - `command`: a queueing system starts the workers of a launch, as tasks of one job. `submit` (required): the command
+ *   that takes a script, in which `{script}` is its file (by default the last word), `{count}` the number of workers,
+ *   `{first}` and `{last}` the numbers of the first and last task. `rank`: the environment variable in which a task
+ *   finds its number; not needed for one worker. `first`: number of the first task, 0 or 1; 0 by default. `cancel`: the
+ *   command that ends the job, with its number in place of `{job}`: the first digits that `submit` prints, or with
+ *   `job=word` the first word. `folder`: where the script is made, for this user alone, until the workers are gone;
+ *   TMPDIR or /tmp by default. It has a key as that of `mpi` in place of the secret. For SGE `submit=qsub -t 1-{count};
+ *   rank=SGE_TASK_ID; first=1; cancel=qdel {job}`, for Slurm's queue `submit=sbatch --array=0-{last};
+ *   rank=SLURM_ARRAY_TASK_ID; cancel=scancel {job}`; the guide has those of PBS, LSF and HTCondor. Jobs may wait
+ *   longer than muster_cluster_config::join_timeout_ns: give it a larger value.
  * - `elastic`: starts no process. Up to `count` workers at a time may join by themselves: programs that know the
  *   secret and the address of the master (muster_worker_config::master), or a store in which they find it. `store`:
  *   the URL of that store; `name`: the name of the cluster in it, `muster` by default. They have no numbers before
@@ -45,7 +55,7 @@
  *   on.
  *
  * Lines that srun, mpiexec, ssh and the programs that they start write go to descriptors 1 and 2 of this process.
- * Workers of `slurm`, `mpi` and `elastic` are killed by the thread of their own library, at the request of the master.
+ * Workers of `slurm`, `mpi`, `command` and `elastic` are killed by the thread of their own library, at the request of the master.
  *
  * Events are delivered in order by muster_cluster_next_event(). A cluster has a thread of its own, `muster-cluster`,
  * until it is over; in an external context that thread also drives the engine while it waits. */

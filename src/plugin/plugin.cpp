@@ -4,6 +4,7 @@
 
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "base/thread.hpp"
 #include "plugin/connections.hpp"
 #include "plugin/fabric.hpp"
 #include "plugin/timed.hpp"

@@ -16,7 +16,7 @@ LAYERS = [
     "process epoch atomic",
     "stream",
     "transport plugin serve broker",
-    "am message message_queue socket forwarder poller store store_serve store_server",
+    "am message message_queue socket forwarder poller store store_serve store_server short",
     "rendezvous rendezvous_serve agent",
     "cluster manager group memory metrics",
 ]

@@ -45,7 +45,9 @@ static void allocate(uint64_t bytes) {
     }
     NEED(status == MUSTER_OK, status, bytes);
     NEED(made % (bytes >= 1024 ? 64 : 16) == 0, made, bytes);
-    NEED(made >= 4096 && made + bytes <= 4096 + heap_bytes, made, bytes);
+    uint64_t offset = 0;
+    NEED(muster_memory_parts(memory, made, NULL, &offset) == MUSTER_OK, made, bytes);
+    NEED(offset >= 4096 && offset + bytes <= 4096 + heap_bytes, offset, bytes);
     for (int i = 0; i < live; i++)
         NEED(made + bytes <= blocks[i].at || blocks[i].at + blocks[i].bytes <= made, made, blocks[i].at);
     void *address = NULL;

@@ -20,8 +20,6 @@
 #include <muster/store.h>
 #include <muster/transport.h>
 
-#include <string.h>
-
 /** The context itself, or that of the process in place of NULL.
  * @param[in]  context      Context, or NULL.
  * @param[out] out_context  The context; nothing to release.
@@ -47,7 +45,7 @@ static inline muster_status muster_listen_z(muster_context *context, const char 
     const muster_status status = muster_context_or_default(context, &used, error);
     *out_listener = NULL;
     if (status != MUSTER_OK) return status;
-    return muster_transport_listen(used, address, strlen(address), NULL, out_listener, error);
+    return muster_transport_listen(used, address, __builtin_strlen(address), NULL, out_listener, error);
 }
 
 /** Dials: muster_transport_dial().
@@ -63,7 +61,7 @@ static inline muster_status muster_dial_z(muster_context *context, const char *a
     const muster_status status = muster_context_or_default(context, &used, error);
     *out_stream = NULL;
     if (status != MUSTER_OK) return status;
-    return muster_transport_dial(used, address, strlen(address), NULL, timeout_ns, out_stream, error);
+    return muster_transport_dial(used, address, __builtin_strlen(address), NULL, timeout_ns, out_stream, error);
 }
 
 /** Writes all bytes: muster_stream_write().
@@ -115,7 +113,7 @@ static inline muster_status muster_store_open_z(muster_context *context, const c
     const muster_status status = muster_context_or_default(context, &used, error);
     *out_store = NULL;
     if (status != MUSTER_OK) return status;
-    return muster_store_open(used, url, strlen(url), NULL, timeout_ns, out_store, error);
+    return muster_store_open(used, url, __builtin_strlen(url), NULL, timeout_ns, out_store, error);
 }
 
 /** An operation on a key, for muster_store_do().
@@ -124,10 +122,10 @@ static inline muster_status muster_store_open_z(muster_context *context, const c
  * @return The operation, other fields zero. */
 static inline muster_store_op muster_store_op_z(uint32_t kind, const char *key) {
     muster_store_op op;
-    memset(&op, 0, sizeof op);
+    __builtin_memset(&op, 0, sizeof op);
     op.kind = kind;
     op.key = key;
-    op.key_bytes = strlen(key);
+    op.key_bytes = __builtin_strlen(key);
     return op;
 }
 
@@ -172,7 +170,7 @@ static inline muster_status muster_store_fetch(muster_store *store, const muster
         if (entry.value_bytes > capacity)
             status = MUSTER_E_LIMIT;
         else if (entry.value_bytes != 0 && out_value != NULL)
-            memcpy(out_value, entry.value, entry.value_bytes);
+            __builtin_memcpy(out_value, entry.value, entry.value_bytes);
     }
     muster_store_result_release(result);
     return status;

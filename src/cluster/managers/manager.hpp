@@ -51,6 +51,7 @@ Ref<ClusterManager> make_local_manager(Context &context);
 Ref<ClusterManager> make_ssh_manager(Context &context);
 Ref<ClusterManager> make_mpi_manager(Context &context);
 Ref<ClusterManager> make_slurm_manager(Context &context);
+Ref<ClusterManager> make_command_manager(Context &context);
 Ref<ClusterManager> make_elastic_manager(Context &context);
 
 using MakeManager = Ref<ClusterManager> (*)(Context &context);
