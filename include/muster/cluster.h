@@ -55,7 +55,8 @@
  *   on.
  *
  * Lines that srun, mpiexec, ssh and the programs that they start write go to descriptors 1 and 2 of this process.
- * Workers of `slurm`, `mpi`, `command` and `elastic` are killed by the thread of their own library, at the request of the master.
+ * Workers of `slurm`, `mpi`, `command` and `elastic` are killed by the thread of their own library, at the request of
+ * the master.
  *
  * Events are delivered in order by muster_cluster_next_event(). A cluster has a thread of its own, `muster-cluster`,
  * until it is over; in an external context that thread also drives the engine while it waits. */
