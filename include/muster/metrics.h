@@ -5,13 +5,14 @@
  * The text has the process (memory, processor time, descriptors), the context (streams, bytes, handshakes) and each
  * store server, broker, agent, cluster master, socket and global memory that was made from it: one line for each
  * number, in the text format 0.0.4 of Prometheus. Names begin with `muster_`, have base units (bytes, seconds), and end
- * with `_total` where they only grow. The label `object` tells apart the objects of one kind.
+ * with `_total` where they only grow. The label `object` distinguishes the objects of one kind.
  *
  *     muster_store_server_requests_total{object="1",address="tcp://10.0.0.7:29400"} 18211
  *     muster_cluster_members{object="2",address="tcp://10.0.0.7:40113",state="joined"} 16
  *
  * Numbers are read when the text is made, without stopping anything, so two of them may be of slightly different
- * moments. Making it costs some ten microseconds, and nothing is done before.
+ * moments. Making it takes some ten
+ * microseconds; between two texts the library does no work for it.
  *
  * muster_metrics_publish() writes the text into a store at intervals, from where `muster top` shows all processes of a
  * job, and `python3 -m muster.exporter` answers Prometheus. The key is `muster/metrics/NAME`, and it has a lease: it is

@@ -22,12 +22,12 @@ std::vector<cli::Option> Options::known(std::vector<cli::Option> own) {
     return own;
 }
 
-void Publishing::begin(const char *who, muster_context *context, const std::string &store_url) {
+void Publishing::begin(const char *program, muster_context *context, const std::string &store_url) {
     muster_error error{};
     if (muster_store_open(context, store_url.data(), store_url.size(), nullptr, 3'000'000'000, &store_, &error) !=
             MUSTER_OK ||
         muster_metrics_publish(context, store_, nullptr, &metrics_, &error) != MUSTER_OK)
-        fprintf(stderr, "%s: metrics are not published: %s\n", who, error.message);
+        fprintf(stderr, "%s: metrics are not published: %s\n", program, error.message);
 }
 
 void Publishing::end() {

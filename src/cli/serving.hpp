@@ -25,7 +25,7 @@ class Publishing {
     ~Publishing() { end(); }
     Publishing(const Publishing &) = delete;
     Publishing &operator=(const Publishing &) = delete;
-    void begin(const char *who, muster_context *context, const std::string &store_url);
+    void begin(const char *program, muster_context *context, const std::string &store_url);
     void end();
 
   private:

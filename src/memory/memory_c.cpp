@@ -12,7 +12,7 @@ using namespace muster;
 namespace {
 
 constexpr uint64_t least_segment = 65536, default_segment = uint64_t{16} << 20;
-constexpr uint32_t most_incarnation_bits = 16, default_incarnation_bits = 8;
+constexpr uint32_t max_incarnation_bits = 16, default_incarnation_bits = 8;
 
 Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32_t locales) {
     muster_memory_config config;
@@ -25,9 +25,9 @@ Result<MemoryShape> read_memory_config(const muster_memory_config *given, uint32
         return Error::make(MUSTER_E_ARG, "%u locales need more than %u bits of a global pointer", locales,
                            shape.locale_bits);
     shape.incarnation_bits = config.incarnation_bits;
-    if (config.incarnation_bits == 1 || config.incarnation_bits > most_incarnation_bits)
+    if (config.incarnation_bits == 1 || config.incarnation_bits > max_incarnation_bits)
         return Error::make(MUSTER_E_ARG, "incarnation_bits is %u: 0, or 2 to %u", config.incarnation_bits,
-                           most_incarnation_bits);
+                           max_incarnation_bits);
     const uint64_t most = uint64_t{1} << (shape.offset_bits() - shape.incarnation_bits);
     const uint64_t wanted = config.segment_bytes == 0 ? default_segment : config.segment_bytes;
     if (wanted < least_segment || wanted > most - memory_page || wanted > INT64_MAX / 2 / locales)

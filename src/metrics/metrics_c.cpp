@@ -12,20 +12,20 @@ using namespace muster;
 
 namespace {
 
-constexpr int64_t least_interval_ns = 100'000'000, most_interval_ns = 3'600'000'000'000;
-constexpr size_t most_name_bytes = 255;
+constexpr int64_t min_interval_ns = 100'000'000, max_interval_ns = 3'600'000'000'000;
+constexpr size_t max_name_bytes = 255;
 
 Result<std::string> default_name() {
     char host[HOST_NAME_MAX + 1] = "";
     if (::gethostname(host, sizeof host - 1) != 0) return Error::from_errno(errno, MUSTER_E_SYSTEM, "gethostname");
-    return std::string(host).substr(0, most_name_bytes - 20) + "." + std::to_string(::getpid());
+    return std::string(host).substr(0, max_name_bytes - 20) + "." + std::to_string(::getpid());
 }
 
 Result<std::string> read_name(const muster_metrics_config &config) {
     if (config.name == nullptr && config.name_bytes == 0) return default_name();
-    if (config.name == nullptr || config.name_bytes == 0 || config.name_bytes > most_name_bytes)
+    if (config.name == nullptr || config.name_bytes == 0 || config.name_bytes > max_name_bytes)
         return Error::make(MUSTER_E_ARG, "a name of %llu bytes: it has 1 to %zu",
-                           static_cast<unsigned long long>(config.name_bytes), most_name_bytes);
+                           static_cast<unsigned long long>(config.name_bytes), max_name_bytes);
     std::string name(static_cast<const char *>(config.name), config.name_bytes), shown = name;
     make_printable(shown.data(), shown.size());
     if (shown != name || name.find('/') != std::string::npos)
@@ -61,8 +61,7 @@ muster_status muster_metrics_publish(muster_context *context, muster_store *stor
         muster_metrics_config config;
         if (auto read = read_config(given, config, "muster_metrics_config"); !read) return read.error();
         if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags is 0x%x: unknown bits", config.flags);
-        if (config.interval_ns != 0 &&
-            (config.interval_ns < least_interval_ns || config.interval_ns > most_interval_ns))
+        if (config.interval_ns != 0 && (config.interval_ns < min_interval_ns || config.interval_ns > max_interval_ns))
             return Error::make(MUSTER_E_ARG, "interval_ns is %lld: it is 0.1 s to 1 hour",
                                static_cast<long long>(config.interval_ns));
         auto name = read_name(config);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A locale is killed, and a successor takes its rank in the next group: generation after generation. Pointers of every
 // earlier memory are STALE in the next one, for all calls, at survivors and at the successor, whose own pointers work.
-// MUSTER_SEED selects who is killed.
+// MUSTER_SEED selects the ranks that are killed.
 // ctest: quick timeout=60
 #include "memory_run.h"
 

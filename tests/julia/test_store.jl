@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Stores and rendezvous from Julia: what is asked is answered, what waits holds up nobody, who dies is told.
 #   julia test_store.jl [case]...             without a name, all of them
-# cases: keys waits leases serving meeting rounds gone
+# cases: keys waits leases metrics serving meeting rounds gone
 using Test, Muster
 include("helpers.jl")
 
-const chosen = isempty(ARGS) ? split("keys waits leases serving meeting rounds gone") : ARGS
+const chosen = isempty(ARGS) ? split("keys waits leases metrics serving meeting rounds gone") : ARGS
 case(f, name, text) = name in chosen ? (@testset "$text" begin Base.invokelatest(f) end) : nothing
 
 Muster.configure!(secret = "a secret of this test, of $(rand(UInt128))")
@@ -224,4 +224,16 @@ case("gone", "a killed member is told at once, and who goes on is the world") do
     dead = event(m, :dead)
     @test dead.rank == 1 - r.rank && !isempty(dead.text) && time() - begun < 20
     close(m)
+end
+
+case("metrics", "what this process counts is a text, and is published until it is closed") do
+    text = Muster.metrics()
+    @test occursin("\nmuster_store_server_keys{object=\"1\",address=\"$url\"} ", text)
+    m = Muster.Metrics(store; name = "julia", interval = 0.1)
+    Muster.await(store, "muster/metrics/julia"; timeout = 20)
+    @test occursin("# TYPE muster_streams gauge", store["muster/metrics/julia"])
+    @test within(() -> Muster.state(m).published > 2, 20) && Muster.state(m).failed == 0
+    close(m)
+    @test within(() -> !haskey(store, "muster/metrics/julia"), 20)
+    @test status_of(() -> Muster.Metrics(store; name = "a/b")) == LowLevel.MUSTER_E_ARG
 end

@@ -48,7 +48,7 @@ class _Answers(http.server.BaseHTTPRequestHandler):
 def serve(store: Store, address=("127.0.0.1", 9464), token: bytes = b"") -> http.server.ThreadingHTTPServer:
     """A server that answers with published(store) at /metrics; the caller calls its serve_forever()."""
     if not token:
-        raise ValueError("an empty token: everybody on this host could read the metrics")
+        raise ValueError("an empty token: every user of this host could read the metrics")
     server = http.server.ThreadingHTTPServer(address, _Answers)
     server.daemon_threads, server.store, server.token = True, store, token
     return server

@@ -20,7 +20,7 @@ constexpr const char *titles[History::kinds] = {"Processor, %",
                                                 "Written, bytes per second",
                                                 "Requests and messages per second",
                                                 "Waiting requests and messages"};
-// Colours that people with any colour vision can tell apart (Okabe and Ito, 2008).
+// Colours that people with any colour vision can distinguish (Okabe and Ito, 2008).
 constexpr const char *colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                    "#e69f00", "#56b4e9", "#7f7f7f", "#b8860b"};
 

@@ -34,6 +34,7 @@ mod group;
 mod manager;
 pub mod memory;
 mod message;
+pub mod metrics;
 pub mod parallel;
 mod process;
 mod queue;
