@@ -36,7 +36,7 @@ until_shown() {
 
 start_server store store --listen tcp://127.0.0.1:0 --publish-metrics
 store=$address store_process=$!
-until_shown "\.$store_process +store +[0-9.]+ .* clients, [0-9.]+ requests/s"
+until_shown "\.$store_process +store +[0-9.]+ .* clients?, [0-9.]+ requests/s"
 
 "$muster" run --run-id j --rdzv "$store" --nproc-per-node 3 --max-restarts 1 --publish-metrics "$store" -- \
     sh -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || [ "$RANK" != 1 ] || exit 3; exec sleep 100' >"$work/run.log" 2>&1 &

@@ -13,6 +13,10 @@ std::string whole(double value) {
     return std::to_string(std::llround(value));
 }
 
+std::string counted(double value, const char *noun) {
+    return whole(value) + " " + noun + (std::llround(value) == 1 ? "" : "s");
+}
+
 std::string rate_of(const std::optional<double> &rate) {
     return rate ? with_unit(*rate) : "-";
 }
@@ -68,17 +72,17 @@ std::string details_of(const Process &process) {
     std::string all;
     if (now.has("muster_store_server_keys")) {
         static constexpr const char *roles[] = {"", "paired", "halted", "standby", "catching up", "waiting"};
-        add_part(all, whole(now.sum("muster_store_server_clients")) + " clients");
+        add_part(all, counted(now.sum("muster_store_server_clients"), "client"));
         add_part(all, rate_of(process.rate("muster_store_server_requests_total")) + " requests/s");
-        add_part(all, whole(now.sum("muster_store_server_waiting_requests")) + " wait");
-        add_part(all, whole(now.sum("muster_store_server_keys")) + " keys of " +
+        add_part(all, whole(now.sum("muster_store_server_waiting_requests")) + " waiting");
+        add_part(all, counted(now.sum("muster_store_server_keys"), "key") + " of " +
                           with_unit(now.sum("muster_store_server_bytes"), 1024) + "B");
         const double role = now.sum("muster_store_server_role");
         if (role >= 1 && role <= 5) add_part(all, roles[static_cast<size_t>(role)]);
         if (now.sum("muster_store_server_failed") > 0) add_part(all, "STOPPED: its folder cannot be written");
     }
     if (now.has("muster_broker_members")) {
-        add_part(all, whole(now.sum("muster_broker_members")) + " members");
+        add_part(all, counted(now.sum("muster_broker_members"), "member"));
         add_part(all, rate_of(process.rate("muster_broker_messages_total")) + " messages/s");
         add_part(all, rate_of(process.rate("muster_broker_bytes_total")) + "B/s");
         add_part(all, with_unit(now.sum("muster_broker_queued_bytes"), 1024) + "B queued");
@@ -94,7 +98,7 @@ std::string details_of(const Process &process) {
         add_part(all,
                  "node " + whole(now.sum("muster_agent_node_rank")) + " of " + whole(now.sum("muster_agent_nodes")));
         const double restarts = now.sum("muster_agent_restarts_total");
-        if (restarts > 0) add_part(all, whole(restarts) + (restarts == 1 ? " restart" : " restarts"));
+        if (restarts > 0) add_part(all, counted(restarts, "restart"));
     }
     if (now.has("muster_cluster_members"))
         for (const char *const state : {"joined", "launching", "launched", "connected", "leaving", "gone"}) {
@@ -102,7 +106,7 @@ std::string details_of(const Process &process) {
             if (count > 0 || std::string_view(state) == "joined") add_part(all, whole(count) + " " + state);
         }
     if (now.has("muster_socket_peers")) {
-        add_part(all, whole(now.sum("muster_socket_peers")) + " peers");
+        add_part(all, counted(now.sum("muster_socket_peers"), "peer"));
         add_part(all, rate_of(process.rate("muster_socket_messages_total")) + " messages/s");
         add_part(all, whole(now.sum("muster_socket_queued_messages")) + " queued");
     }
