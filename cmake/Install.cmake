@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS muster EXPORT MusterTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# The licence, and those of what is compiled into the library, whose texts have to be in every copy.
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/debian/copyright" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 set(muster_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Muster")
 install(EXPORT MusterTargets NAMESPACE Muster:: DESTINATION "${muster_cmake_dir}")

@@ -24,6 +24,7 @@ a, b = muster.pair()
 a.write(b"from a wheel")
 assert b.read(20) == b"from a wheel" and muster.__file__.startswith("'"$work"'/site")
 print("a wheel with", muster.version())'
+    for part in libuv libsodium ipsec-mb; do grep -q "$part" "$work/site/muster/COPYRIGHT"; done
     chmod +x "$work/site/muster/bin/muster"
     env -u MUSTER_COMMAND PYTHONPATH="$work/site" $python -m muster --version
 fi
