@@ -15,7 +15,10 @@
 -- Handles are released by the collector, or at once by `handle:release()`. A released handle is dead: a call with it gives
 -- nil, a sentence and `muster.E_CLOSED`, or is an error where C's function gives no status; a second release does nothing.
 -- What needs memory of its own (stream_read, ...) takes a cdata pointer as in C; `muster.loop` has streams of strings.
-local ffi = require 'ffi'
+local has_ffi, ffi = pcall(require, 'ffi')
+if not has_ffi then
+    error('muster needs LuaJIT, whose module ffi loads the library (Debian: luajit); this is ' .. _VERSION, 0)
+end
 local surface = require 'muster.surface'
 
 ffi.cdef(surface.cdef)

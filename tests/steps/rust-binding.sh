@@ -13,4 +13,11 @@ cd "$MUSTER_ROOT/bindings/rust"
 rustc --version
 cargo build --offline --locked --release --examples
 timeout -k 10 400 cargo test --offline --locked --release
+# Each crate compiles from its package; without the library where the pages of docs.rs are made.
+packages=$(mktemp -d)
+trap 'rm -rf "$packages"' EXIT
+"$MUSTER_ROOT/bindings/rust/package" "$packages"
+ls "$packages"
+env -u MUSTER_LIBRARY RUSTDOCFLAGS="-D warnings" DOCS_RS=1 CARGO_TARGET_DIR="$packages/docs" cargo doc --quiet --offline --locked --no-deps
+[ -e "$packages/docs/doc/muster/index.html" ]
 if command -v rustfmt >/dev/null; then cargo fmt --all -- --check; fi

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Finds libmuster: the file or folder that MUSTER_LIBRARY names, else what pkg-config says.
+//! Finds libmuster: the file or folder that MUSTER_LIBRARY names, else what pkg-config says. Crates that depend on this one
+//! find the folder of the C headers in DEP_MUSTER_INCLUDE, where pkg-config knows it. docs.rs has no library, and links none.
 use std::env;
 use std::path::Path;
 use std::process::Command;
@@ -7,6 +8,10 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-env-changed=MUSTER_LIBRARY");
     println!("cargo:rerun-if-env-changed=PKG_CONFIG_PATH");
+    println!("cargo:rerun-if-env-changed=DOCS_RS");
+    if env::var_os("DOCS_RS").is_some() {
+        return;
+    }
     if let Some(named) = env::var_os("MUSTER_LIBRARY") {
         let path = Path::new(&named);
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
@@ -22,6 +27,9 @@ fn main() {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         panic!("libmuster is not found: {}; set PKG_CONFIG_PATH, or MUSTER_LIBRARY to libmuster.so", said.trim());
+    }
+    if let Ok(found) = Command::new(&program).args(["--variable=includedir", "muster"]).output() {
+        println!("cargo:include={}", String::from_utf8_lossy(&found.stdout).trim());
     }
     for word in String::from_utf8_lossy(&output.stdout).split_whitespace() {
         if let Some(folder) = word.strip_prefix("-L") {

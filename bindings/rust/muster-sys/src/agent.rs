@@ -13,14 +13,14 @@ pub struct muster_agent {
     _private: [u8; 0],
 }
 
-// muster_agent_flag: Flags of muster_agent_configflags.
+// muster_agent_flag: Flags of muster_agent_config.flags.
 pub const MUSTER_AGENT_NO_GUARD: u32 = 1;
 
-// muster_agent_output: Outputs of a worker; bits of muster_agent_configlog_outputs and muster_agent_configconsole_outputs.
+// muster_agent_output: Outputs of a worker; bits of muster_agent_config.log_outputs and muster_agent_config.console_outputs.
 pub const MUSTER_AGENT_STDOUT: u32 = 1;
 pub const MUSTER_AGENT_STDERR: u32 = 2;
 
-// muster_agent_phase: The phase of an agent; the value of muster_agent_statephase.
+// muster_agent_phase: The phase of an agent; the value of muster_agent_state.phase.
 pub const MUSTER_AGENT_JOINING: u32 = 1;
 pub const MUSTER_AGENT_STARTING: u32 = 2;
 pub const MUSTER_AGENT_RUNNING: u32 = 3;
@@ -28,14 +28,14 @@ pub const MUSTER_AGENT_STOPPING: u32 = 4;
 pub const MUSTER_AGENT_DONE: u32 = 5;
 pub const MUSTER_AGENT_ENDED: u32 = 6;
 
-// muster_agent_worker_state: The state of a worker; the value of muster_agent_workerstate.
+// muster_agent_worker_state: The state of a worker; the value of muster_agent_worker.state.
 pub const MUSTER_WORKER_NONE: u32 = 0;
 pub const MUSTER_WORKER_RUNNING: u32 = 1;
 pub const MUSTER_WORKER_SUCCEEDED: u32 = 2;
 pub const MUSTER_WORKER_FAILED: u32 = 3;
 pub const MUSTER_WORKER_STOPPED: u32 = 4;
 
-// muster_agent_event: A step of an agent; the value of muster_completionevents of MUSTER_EVENT_AGENT.
+// muster_agent_event: A step of an agent; the value of muster_completion.events of MUSTER_EVENT_AGENT.
 pub const MUSTER_AGENT_STARTED: u32 = 1;
 pub const MUSTER_AGENT_WORKER_ENDED: u32 = 2;
 pub const MUSTER_AGENT_RESTARTING: u32 = 3;

@@ -13,16 +13,16 @@ pub struct muster_am {
     _private: [u8; 0],
 }
 
-/// A request that the host answers: opaque; muster_completionobject of MUSTER_REQUEST_AM.
+/// A request that the host answers: opaque; muster_completion.object of MUSTER_REQUEST_AM.
 #[repr(C)]
 pub struct muster_am_request {
     _private: [u8; 0],
 }
 
-// muster_am_flags: muster_am_configflags.
+// muster_am_flags: muster_am_config.flags.
 pub const MUSTER_AM_NO_POLLING: u32 = 1;
 
-// muster_am_event: muster_completionevents of an endpoint.
+// muster_am_event: muster_completion.events of an endpoint.
 pub const MUSTER_AM_PEER_ENDED: u32 = 1;
 
 /// A handler that the library executes.
@@ -95,13 +95,13 @@ extern "C" {
     pub fn muster_am_create(context: *mut muster_context, config: *const muster_am_config, out_am: *mut *mut muster_am, error: *mut muster_error) -> muster_status;
     /// Sets a handler that the library executes.
     pub fn muster_am_set_handler(am: *mut muster_am, handler: u32, function: muster_am_fn, user: *mut c_void) -> muster_status;
-    /// Sets a handler whose requests the host answers: each is an entry MUSTER_REQUEST_AM in a queue, with the request as muster_completionobject.
+    /// Sets a handler whose requests the host answers: each is an entry MUSTER_REQUEST_AM in a queue, with the request as muster_completion.object.
     pub fn muster_am_serve(am: *mut muster_am, handler: u32, queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Adds a peer.
     pub fn muster_am_add_peer(am: *mut muster_am, stream: *mut muster_stream, out_peer: *mut u32, error: *mut muster_error) -> muster_status;
     /// Makes a request, and waits for the reply.
     pub fn muster_am_call(am: *mut muster_am, peer: u32, handler: u32, data: *const c_void, bytes: usize, out_reply: *mut c_void, capacity: usize, timeout_ns: i64, out_bytes: *mut usize, error: *mut muster_error) -> muster_status;
-    /// Makes a request without waiting for the reply, which is reported by MUSTER_DONE_AM: the status is that of muster_am_call(), and muster_completionbytes the number of bytes of the reply.
+    /// Makes a request without waiting for the reply, which is reported by MUSTER_DONE_AM: the status is that of muster_am_call(), and muster_completion.bytes the number of bytes of the reply.
     pub fn muster_am_begin(am: *mut muster_am, peer: u32, handler: u32, data: *const c_void, bytes: usize, out_reply: *mut c_void, capacity: usize, queue: *mut muster_queue, tag: u64) -> muster_status;
     /// Waits until each request that was begun before has its reply.
     pub fn muster_am_flush(am: *mut muster_am, peer: u32, timeout_ns: i64) -> muster_status;

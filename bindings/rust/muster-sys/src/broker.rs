@@ -13,7 +13,7 @@ pub struct muster_broker {
     _private: [u8; 0],
 }
 
-// muster_broker_flag: Flags of muster_broker_configflags.
+// muster_broker_flag: Flags of muster_broker_config.flags.
 pub const MUSTER_BROKER_OPEN: u32 = 1;
 pub const MUSTER_BROKER_NO_CURVE: u32 = 2;
 

@@ -28,11 +28,11 @@ pub const MUSTER_CLUSTER_MASTER_WORKER: u32 = 1;
 pub const MUSTER_CLUSTER_TREE: u32 = 2;
 pub const MUSTER_CLUSTER_CUSTOM: u32 = 3;
 
-// muster_launch_flag: Flags of muster_launchflags.
+// muster_launch_flag: Flags of muster_launch.flags.
 pub const MUSTER_LAUNCH_MASTER_DIALS: u32 = 1;
 pub const MUSTER_LAUNCH_NO_LISTEN: u32 = 2;
 
-// muster_cluster_event_kind: The kind of an event; the value of muster_cluster_eventkind.
+// muster_cluster_event_kind: The kind of an event; the value of muster_cluster_event.kind.
 pub const MUSTER_CLUSTER_LAUNCHED: u32 = 1;
 pub const MUSTER_CLUSTER_CONNECTED: u32 = 2;
 pub const MUSTER_CLUSTER_JOINED: u32 = 3;
@@ -53,7 +53,7 @@ pub const MUSTER_MEMBER_JOINED: u32 = 4;
 pub const MUSTER_MEMBER_LEAVING: u32 = 5;
 pub const MUSTER_MEMBER_GONE: u32 = 6;
 
-// muster_worker_flag: Flags of muster_worker_configflags.
+// muster_worker_flag: Flags of muster_worker_config.flags.
 pub const MUSTER_WORKER_EXIT_WITH_MASTER: u32 = 1;
 pub const MUSTER_WORKER_RAISE_INTERRUPT: u32 = 2;
 

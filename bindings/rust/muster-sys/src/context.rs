@@ -19,7 +19,7 @@ pub struct muster_queue {
     _private: [u8; 0],
 }
 
-// muster_context_flag: Flags of muster_context_configflags.
+// muster_context_flag: Flags of muster_context_config.flags.
 pub const MUSTER_CONTEXT_EXTERNAL: u32 = 1;
 pub const MUSTER_CONTEXT_NO_SEAL: u32 = 2;
 pub const MUSTER_CONTEXT_SEAL_ALWAYS: u32 = 4;
@@ -88,7 +88,7 @@ impl Default for muster_context_stats {
 extern "C" {
     /// Starts a context: one progress engine and everything that is made from it.
     pub fn muster_context_create(config: *const muster_context_config, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
-    /// Returns the context of this process, for programs that need only one: it is made at the first call, with all defaults, so its secret is in the environment (muster_context_configsecret).
+    /// Returns the context of this process, for programs that need only one: it is made at the first call, with all defaults, so its secret is in the environment (muster_context_config.secret).
     pub fn muster_context_default(out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
     /// Ends a context in order: no new work, streams are closed, listeners stop, the thread ends.
     pub fn muster_context_close(context: *mut muster_context, timeout_ns: i64) -> muster_status;

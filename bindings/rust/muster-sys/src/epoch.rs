@@ -19,12 +19,12 @@ pub const MUSTER_EPOCH_TOKEN_IN_USE: u32 = 1;
 pub const MUSTER_EPOCH_TOKEN_ORPHANED: u32 = 2;
 pub const MUSTER_EPOCH_TOKEN_ADOPTED: u32 = 3;
 
-// muster_epoch_flags: Flags of a manager; bits of muster_epoch_configflags.
+// muster_epoch_flags: Flags of a manager; bits of muster_epoch_config.flags.
 pub const MUSTER_EPOCH_FENCED: u32 = 1;
 pub const MUSTER_EPOCH_SHARED: u32 = 2;
 pub const MUSTER_EPOCH_THREAD_BOUND: u32 = 4;
 
-// muster_epoch_ready: Bits of muster_completionevents of a MUSTER_EVENT_READY with muster_epoch_configtag.
+// muster_epoch_ready: Bits of muster_completion.events of a MUSTER_EVENT_READY with muster_epoch_config.tag.
 pub const MUSTER_EPOCH_BLOCKED: u32 = 1;
 
 // muster_epoch_outcome: What an attempt to advance the epoch found.

@@ -49,20 +49,20 @@ pub const MUSTER_GROUP_ALL_GATHER: u32 = 8;
 pub const MUSTER_GROUP_SCATTER: u32 = 9;
 pub const MUSTER_GROUP_ALL_TO_ALL: u32 = 10;
 
-// muster_group_operation_flag: Flags of muster_group_operationflags.
+// muster_group_operation_flag: Flags of muster_group_operation.flags.
 pub const MUSTER_GROUP_EXCLUSIVE: u32 = 1;
 
-// muster_group_flag: Flags of muster_group_configflags.
+// muster_group_flag: Flags of muster_group_config.flags.
 pub const MUSTER_GROUP_NO_SHARED_MEMORY: u32 = 1;
 pub const MUSTER_GROUP_MESSAGES: u32 = 2;
 
-// muster_group_member_state: What is known about a member; the value of muster_group_statusstate.
+// muster_group_member_state: What is known about a member; the value of muster_group_status.state.
 pub const MUSTER_GROUP_MEMBER_IDLE: u32 = 1;
 pub const MUSTER_GROUP_MEMBER_ACTIVE: u32 = 2;
 pub const MUSTER_GROUP_MEMBER_MISSING: u32 = 3;
 pub const MUSTER_GROUP_MEMBER_FAILED: u32 = 4;
 
-/// A reduction of the host: combines the elements of two arrays, in place: inout[i] = combine(inout[i], input[i]).
+/// A reduction of the host: combines the elements of two arrays, in place: inout\[i\] = combine(inout\[i\], input\[i\]).
 pub type muster_reduce_fn = Option<unsafe extern "C" fn(user: *mut c_void, input: *const c_void, inout: *mut c_void, count: u64)>;
 
 /// A collective operation.

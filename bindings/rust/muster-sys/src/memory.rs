@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-/// A global pointer: locale << (64 - muster_memory_configlocale_bits) | incarnation << some bits | offset.
+/// A global pointer: locale << (64 - muster_memory_config.locale_bits) | incarnation << some bits | offset.
 pub type muster_gptr = u64;
 
 /// Opaque; made by muster_memory_open().
@@ -16,7 +16,7 @@ pub struct muster_memory {
     _private: [u8; 0],
 }
 
-// muster_memory_flag: Flags of muster_memory_configflags.
+// muster_memory_flag: Flags of muster_memory_config.flags.
 pub const MUSTER_MEMORY_NO_SHARED_MEMORY: u32 = 1;
 
 // muster_memory_kind: What an operation does.

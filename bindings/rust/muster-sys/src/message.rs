@@ -13,7 +13,7 @@ pub struct muster_message {
     _private: [u8; 0],
 }
 
-// muster_message_type: Values of muster_message_headertype that Apache SINGA defines.
+// muster_message_type: Values of muster_message_header.type that Apache SINGA defines.
 pub const MUSTER_MESSAGE_GET: u32 = 0;
 pub const MUSTER_MESSAGE_PUT: u32 = 1;
 pub const MUSTER_MESSAGE_SYNC: u32 = 2;

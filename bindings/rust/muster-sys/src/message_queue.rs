@@ -13,7 +13,7 @@ pub struct muster_message_queue {
     _private: [u8; 0],
 }
 
-// muster_message_queue_ready: Readiness of a message queue; bits of muster_completionevents of MUSTER_EVENT_READY.
+// muster_message_queue_ready: Readiness of a message queue; bits of muster_completion.events of MUSTER_EVENT_READY.
 pub const MUSTER_MESSAGE_QUEUE_FILLED: u32 = 1;
 pub const MUSTER_MESSAGE_QUEUE_HAS_ROOM: u32 = 2;
 

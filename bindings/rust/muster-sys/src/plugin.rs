@@ -25,19 +25,19 @@ pub struct muster_link {
     _private: [u8; 0],
 }
 
-/// Opaque; a running timer, from muster_hoststart_timer.
+/// Opaque; a running timer, from muster_host.start_timer.
 #[repr(C)]
 pub struct muster_timer {
     _private: [u8; 0],
 }
 
-/// Opaque; a watched descriptor, from muster_hostwatch_fd.
+/// Opaque; a watched descriptor, from muster_host.watch_fd.
 #[repr(C)]
 pub struct muster_watch {
     _private: [u8; 0],
 }
 
-// muster_plugin_flag: Flags of muster_connections_opsflags and muster_fabric_opsflags.
+// muster_plugin_flag: Flags of muster_connections_ops.flags and muster_fabric_ops.flags.
 pub const MUSTER_PLUGIN_LOCAL: u32 = 1;
 pub const MUSTER_PLUGIN_SEALS: u32 = 2;
 pub const MUSTER_PLUGIN_OPTIONS: u32 = 4;
@@ -48,7 +48,7 @@ pub const MUSTER_PLUGIN_READABLE: u32 = 1;
 pub const MUSTER_PLUGIN_WRITABLE: u32 = 2;
 pub const MUSTER_PLUGIN_HANGUP: u32 = 4;
 
-// muster_host_flag: Flags of muster_hostflags.
+// muster_host_flag: Flags of muster_host.flags.
 pub const MUSTER_HOST_EXTERNAL: u32 = 1;
 
 /// Type of the one function that a plug-in exports, named `muster_plugin_v1`.
@@ -94,7 +94,7 @@ impl muster_segment {
     }
 }
 
-/// Memory that holds a received message, lent to the library by muster_hostmessage_lent.
+/// Memory that holds a received message, lent to the library by muster_host.message_lent.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct muster_loan {

@@ -13,7 +13,7 @@ pub struct muster_process {
     _private: [u8; 0],
 }
 
-// muster_process_exit_kind: How a process ended; the value of muster_process_exitkind.
+// muster_process_exit_kind: How a process ended; the value of muster_process_exit.kind.
 pub const MUSTER_PROCESS_EXITED: i32 = 1;
 pub const MUSTER_PROCESS_KILLED: i32 = 2;
 pub const MUSTER_PROCESS_UNKNOWN: i32 = 3;

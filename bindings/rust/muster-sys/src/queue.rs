@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_completion_kind: The kind of an entry; the value of muster_completionkind.
+// muster_completion_kind: The kind of an entry; the value of muster_completion.kind.
 pub const MUSTER_DONE_READ: i32 = 1;
 pub const MUSTER_DONE_RELEASED: i32 = 2;
 pub const MUSTER_DONE_DIAL: i32 = 3;
@@ -36,7 +36,7 @@ pub const MUSTER_REQUEST_RENDEZVOUS: i32 = 37;
 pub const MUSTER_REQUEST_MANAGER: i32 = 38;
 pub const MUSTER_REQUEST_AM: i32 = 39;
 
-// muster_queue_fd_event: Events of a descriptor of the host; bits of muster_completionevents.
+// muster_queue_fd_event: Events of a descriptor of the host; bits of muster_completion.events.
 pub const MUSTER_QUEUE_FD_READABLE: u32 = 1;
 pub const MUSTER_QUEUE_FD_WRITABLE: u32 = 2;
 pub const MUSTER_QUEUE_FD_ENDED: u32 = 4;

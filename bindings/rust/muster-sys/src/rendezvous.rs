@@ -19,7 +19,7 @@ pub struct muster_round {
     _private: [u8; 0],
 }
 
-// muster_rendezvous_flag: Flags of muster_rendezvous_configflags.
+// muster_rendezvous_flag: Flags of muster_rendezvous_config.flags.
 pub const MUSTER_RENDEZVOUS_HAS_RANK: u32 = 1;
 pub const MUSTER_RENDEZVOUS_REOPEN: u32 = 2;
 pub const MUSTER_RENDEZVOUS_DISCARD_STATE: u32 = 4;
@@ -31,7 +31,7 @@ pub const MUSTER_RENDEZVOUS_EXIT: u32 = 3;
 pub const MUSTER_RENDEZVOUS_ABORT: u32 = 4;
 pub const MUSTER_RENDEZVOUS_CLOSE: u32 = 5;
 
-// muster_rendezvous_event_kind: The kind of an event; the value of muster_rendezvous_eventkind.
+// muster_rendezvous_event_kind: The kind of an event; the value of muster_rendezvous_event.kind.
 pub const MUSTER_RENDEZVOUS_JOINED: u32 = 1;
 pub const MUSTER_RENDEZVOUS_LAST_CALL: u32 = 2;
 pub const MUSTER_RENDEZVOUS_COMPLETE: u32 = 3;
@@ -43,17 +43,17 @@ pub const MUSTER_RENDEZVOUS_EXPELLED: u32 = 8;
 pub const MUSTER_RENDEZVOUS_CLOSED: u32 = 9;
 pub const MUSTER_RENDEZVOUS_LOST: u32 = 10;
 
-// muster_rendezvous_phase: The phase of a member; the value of muster_rendezvous_statephase.
+// muster_rendezvous_phase: The phase of a member; the value of muster_rendezvous_state.phase.
 pub const MUSTER_RENDEZVOUS_PHASE_IDLE: u32 = 0;
 pub const MUSTER_RENDEZVOUS_PHASE_JOINING: u32 = 1;
 pub const MUSTER_RENDEZVOUS_PHASE_JOINED: u32 = 2;
 
-// muster_rendezvous_state_flag: Flags of muster_rendezvous_stateflags.
+// muster_rendezvous_state_flag: Flags of muster_rendezvous_state.flags.
 pub const MUSTER_RENDEZVOUS_IS_CLOSED: u32 = 1;
 pub const MUSTER_RENDEZVOUS_IS_LAST_CALL: u32 = 2;
 pub const MUSTER_RENDEZVOUS_IS_LEADER: u32 = 4;
 
-// muster_round_flag: Flags of muster_round_infoflags.
+// muster_round_flag: Flags of muster_round_info.flags.
 pub const MUSTER_ROUND_IS_OVER: u32 = 1;
 
 /// How to open a rendezvous; zero means the default named here.

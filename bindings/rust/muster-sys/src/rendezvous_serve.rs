@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_rendezvous_request_kind: The operation of a request; the value of muster_rendezvous_requestkind.
+// muster_rendezvous_request_kind: The operation of a request; the value of muster_rendezvous_request.kind.
 pub const MUSTER_RENDEZVOUS_REQUEST_OPEN: u32 = 1;
 pub const MUSTER_RENDEZVOUS_REQUEST_JOIN: u32 = 2;
 pub const MUSTER_RENDEZVOUS_REQUEST_LEAVE: u32 = 3;

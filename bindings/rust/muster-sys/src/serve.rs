@@ -7,7 +7,7 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_transport_flag: Flags of muster_transport_opsflags and of muster_transport_serve().
+// muster_transport_flag: Flags of muster_transport_ops.flags and of muster_transport_serve().
 pub const MUSTER_TRANSPORT_ANY_THREAD: u32 = 1;
 pub const MUSTER_TRANSPORT_LOCAL: u32 = 2;
 pub const MUSTER_TRANSPORT_SEALS: u32 = 4;

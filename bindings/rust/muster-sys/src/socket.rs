@@ -20,7 +20,7 @@ pub const MUSTER_SOCKET_ROUTER: u32 = 2;
 // muster_socket_flag: Flags of a socket.
 pub const MUSTER_SOCKET_LOANS: u32 = 1;
 
-// muster_socket_ready: Readiness of a socket; bits of muster_completionevents of MUSTER_EVENT_READY.
+// muster_socket_ready: Readiness of a socket; bits of muster_completion.events of MUSTER_EVENT_READY.
 pub const MUSTER_SOCKET_RECEIVABLE: u32 = 1;
 pub const MUSTER_SOCKET_SENDABLE: u32 = 2;
 pub const MUSTER_SOCKET_EVENT: u32 = 4;

@@ -25,7 +25,7 @@ pub struct muster_store_result {
     _private: [u8; 0],
 }
 
-// muster_store_op_kind: What an operation does; the value of muster_store_opkind.
+// muster_store_op_kind: What an operation does; the value of muster_store_op.kind.
 pub const MUSTER_STORE_NONE: u32 = 0;
 pub const MUSTER_STORE_GET: u32 = 1;
 pub const MUSTER_STORE_READ: u32 = 2;
@@ -46,14 +46,14 @@ pub const MUSTER_STORE_WATCH: u32 = 16;
 pub const MUSTER_STORE_BARRIER: u32 = 17;
 pub const MUSTER_STORE_CLEAR: u32 = 18;
 
-// muster_store_condition: The condition of an operation; the value of muster_store_opcondition.
+// muster_store_condition: The condition of an operation; the value of muster_store_op.condition.
 pub const MUSTER_STORE_ALWAYS: u32 = 0;
 pub const MUSTER_STORE_IF_ABSENT: u32 = 1;
 pub const MUSTER_STORE_IF_PRESENT: u32 = 2;
 pub const MUSTER_STORE_IF_VALUE: u32 = 3;
 pub const MUSTER_STORE_IF_VERSION: u32 = 4;
 
-// muster_store_entry_flag: Flags of muster_store_entryflags.
+// muster_store_entry_flag: Flags of muster_store_entry.flags.
 pub const MUSTER_STORE_PRESENT: u32 = 1;
 pub const MUSTER_STORE_FAILED: u32 = 2;
 pub const MUSTER_STORE_MORE: u32 = 4;
@@ -164,7 +164,7 @@ extern "C" {
     pub fn muster_store_lease(store: *mut muster_store, ttl_ns: i64, flags: u32, timeout_ns: i64, out_lease: *mut *mut muster_lease, error: *mut muster_error) -> muster_status;
     /// Begins to make a lease, as muster_store_lease() does.
     pub fn muster_store_lease_begin(store: *mut muster_store, ttl_ns: i64, flags: u32, timeout_ns: i64, queue: *mut muster_queue, tag: u64, out_request: *mut u64, error: *mut muster_error) -> muster_status;
-    /// Returns the id of a lease, for muster_store_oplease.
+    /// Returns the id of a lease, for muster_store_op.lease.
     pub fn muster_lease_id(lease: *const muster_lease) -> u64;
     /// Renews a MANUAL lease: its time to live begins anew.
     pub fn muster_lease_keep(lease: *mut muster_lease) -> muster_status;

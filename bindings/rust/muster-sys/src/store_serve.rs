@@ -7,21 +7,21 @@
 use super::*;
 use std::os::raw::{c_char, c_int, c_void};
 
-// muster_store_request_kind: The operation of a request; the value of muster_store_requestkind.
+// muster_store_request_kind: The operation of a request; the value of muster_store_request.kind.
 pub const MUSTER_STORE_REQUEST_OPEN: u32 = 1;
 pub const MUSTER_STORE_REQUEST_DO: u32 = 2;
 pub const MUSTER_STORE_REQUEST_GRANT: u32 = 3;
 pub const MUSTER_STORE_REQUEST_KEEP: u32 = 4;
 pub const MUSTER_STORE_REQUEST_END: u32 = 5;
 
-// muster_store_request_flag: Flags of muster_store_requestflags.
+// muster_store_request_flag: Flags of muster_store_request.flags.
 pub const MUSTER_STORE_NO_WAIT: u32 = 1;
 
-// muster_store_trait: Flags of muster_store_traitsflags.
+// muster_store_trait: Flags of muster_store_traits.flags.
 pub const MUSTER_STORE_IS_REMOTE: u32 = 1;
 pub const MUSTER_STORE_ANSWERS_CANCEL: u32 = 2;
 
-// muster_store_host_flag: Flags of muster_store_host_opsflags.
+// muster_store_host_flag: Flags of muster_store_host_ops.flags.
 pub const MUSTER_STORE_ANY_THREAD: u32 = 1;
 
 /// One request.

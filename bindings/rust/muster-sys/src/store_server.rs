@@ -13,12 +13,12 @@ pub struct muster_store_server {
     _private: [u8; 0],
 }
 
-// muster_store_server_flag: Flags of muster_store_server_configflags.
+// muster_store_server_flag: Flags of muster_store_server_config.flags.
 pub const MUSTER_STORE_SERVER_NO_SYNC: u32 = 1;
 pub const MUSTER_STORE_SERVER_FORCE_STANDALONE: u32 = 2;
 pub const MUSTER_STORE_SERVER_REFUSED_IS_DEAD: u32 = 4;
 
-// muster_store_server_role: The role of a server; the value of muster_store_server_statsrole.
+// muster_store_server_role: The role of a server; the value of muster_store_server_stats.role.
 pub const MUSTER_STORE_SERVER_STANDALONE: u32 = 0;
 pub const MUSTER_STORE_SERVER_PRIMARY: u32 = 1;
 pub const MUSTER_STORE_SERVER_HALTED: u32 = 2;

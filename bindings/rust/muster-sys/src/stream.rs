@@ -13,7 +13,7 @@ pub struct muster_stream {
     _private: [u8; 0],
 }
 
-// muster_stream_event: Events of a stream; bits of muster_completionevents.
+// muster_stream_event: Events of a stream; bits of muster_completion.events.
 pub const MUSTER_STREAM_READABLE: u32 = 1;
 pub const MUSTER_STREAM_WRITABLE: u32 = 2;
 pub const MUSTER_STREAM_PEER_SILENT: u32 = 4;

@@ -64,7 +64,7 @@ extern "C" {
     pub fn muster_listener_close_begin(listener: *mut muster_listener, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Releases the handle; the listener closes, and threads that wait in muster_listener_accept() return MUSTER_E_CLOSED.
     pub fn muster_listener_release(listener: *mut muster_listener);
-    /// Copies the handshake payload (muster_transport_confighello) of the other side.
+    /// Copies the handshake payload (muster_transport_config.hello) of the other side.
     pub fn muster_transport_hello(stream: *mut muster_stream, out_data: *mut c_void, capacity: usize, out_bytes: *mut usize) -> muster_status;
 }
 

@@ -48,7 +48,7 @@ pub enum Event {
         /// How.
         exit: Exit,
     },
-    /// [`Queue::post`].
+    /// [`crate::Queue::post`].
     User {
         /// As it was posted.
         tag: u64,
