@@ -4,6 +4,7 @@
 #include "cluster_master.h"
 
 #include <dirent.h>
+#include <muster/metrics.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -87,6 +88,14 @@ static void test_one_task_dies_and_the_others_go_on(void **state) {
     assert_int_equal(gone.kind, MUSTER_CLUSTER_DEAD);
     assert_int_equal(gone.member, first + 1);
     assert_talks(f, first, first + 2);
+    // The metrics of the master count it.
+    char metrics[20000];
+    size_t size = 0;
+    assert_int_equal(muster_metrics_write(f->context, metrics, sizeof metrics - 1, &size), MUSTER_OK);
+    metrics[size] = '\0';
+    assert_says(metrics, "how=\"dead\"} 1\n");
+    assert_says(metrics, "how=\"failed\"} 0\n");
+    assert_says(metrics, "state=\"joined\"} 2\n");
     assert_int_equal(muster_cluster_close(f->cluster, -1), MUSTER_OK);
 }
 

@@ -110,8 +110,9 @@ void Job::note_differences(const std::string &name, const Process &process) {
     else if (grown("muster_agent_round") > 0)
         note(name + ": round " + show(process.now.sum("muster_agent_round")) + " with " +
              show(process.now.sum("muster_agent_nodes")) + " nodes");
-    if (const double more = grown("muster_cluster_members", "state", "gone"); more > 0)
-        note(name + ": " + show(more) + (more == 1 ? " worker has" : " workers have") + " ended");
+    for (const auto &[how, text] : {std::pair{"dead", "died"}, std::pair{"failed", "failed to join"}})
+        if (const double more = grown("muster_cluster_ended_total", "how", how); more > 0)
+            note(name + ": " + show(more) + (more == 1 ? " worker has " : " workers have ") + text);
     if (const double more = grown("muster_broker_lost_total"); more > 0)
         note(name + ": " + show(more) + (more == 1 ? " member was" : " members were") + " lost");
     if (const double more = grown("muster_handshakes_total", "result", "refused"); more > 0)

@@ -101,10 +101,13 @@ std::string details_of(const Process &process) {
         if (restarts > 0) add_part(all, counted(restarts, "restart"));
     }
     if (now.has("muster_cluster_members"))
-        for (const char *const state : {"joined", "launching", "launched", "connected", "leaving", "gone"}) {
+        for (const char *const state : {"joined", "launching", "launched", "connected", "leaving"}) {
             const double count = now.sum("muster_cluster_members", "state", state);
             if (count > 0 || std::string_view(state) == "joined") add_part(all, whole(count) + " " + state);
         }
+    for (const char *const how : {"dead", "failed", "removed"})
+        if (const double count = now.sum("muster_cluster_ended_total", "how", how); count > 0)
+            add_part(all, whole(count) + " " + how);
     if (now.has("muster_socket_peers")) {
         add_part(all, counted(now.sum("muster_socket_peers"), "peer"));
         add_part(all, rate_of(process.rate("muster_socket_messages_total")) + " messages/s");
@@ -118,13 +121,16 @@ std::string details_of(const Process &process) {
 }
 
 std::vector<std::string> make_table(const Job &job, const std::string &title, size_t columns, size_t lines) {
-    size_t name_width = 7;
-    for (const auto &[name, process] : job.processes)
+    size_t name_width = 7, what_width = 5;
+    for (const auto &[name, process] : job.processes) {
         name_width = std::max(name_width, std::min<size_t>(name.size(), 40));
+        what_width = std::max(what_width, std::min<size_t>(what_is(process).size(), 30));
+    }
     std::vector<std::string> table{cut(title, columns), ""};
     char line[512];
-    std::snprintf(line, sizeof line, "%-*s %-8s %5s %7s %5s %7s %8s %8s  %s", static_cast<int>(name_width), "PROCESS",
-                  "WHAT", "CPU%", "MEMORY", "FDS", "STREAMS", "READ/s", "WRIT/s", "DETAILS");
+    std::snprintf(line, sizeof line, "%-*s %-*s %5s %7s %5s %7s %8s %8s  %s", static_cast<int>(name_width), "PROCESS",
+                  static_cast<int>(what_width), "WHAT", "CPU%", "MEMORY", "FDS", "STREAMS", "READ/s", "WRIT/s",
+                  "DETAILS");
     table.push_back(cut(line, columns));
     // What does not fit is counted; the last changes have room for three at least.
     const size_t room = lines == 0 ? SIZE_MAX : lines > 9 ? lines - 8 : 1;
@@ -138,13 +144,13 @@ std::vector<std::string> make_table(const Job &job, const std::string &title, si
         const auto cpu = process.rate("muster_process_cpu_seconds_total");
         char percent[16] = "-";
         if (cpu) std::snprintf(percent, sizeof percent, "%.1f", *cpu * 100);
-        std::snprintf(line, sizeof line, "%-*.*s %-8.12s %5s %7s %5s %7s %8s %8s  ", static_cast<int>(name_width),
-                      static_cast<int>(name_width), name.c_str(), what_is(process).c_str(), percent,
-                      with_unit(now.sum("muster_process_resident_bytes"), 1024).c_str(),
-                      whole(now.sum("muster_process_open_descriptors")).c_str(),
-                      whole(now.sum("muster_streams")).c_str(),
-                      rate_of(process.rate("muster_read_bytes_total")).c_str(),
-                      rate_of(process.rate("muster_written_bytes_total")).c_str());
+        std::snprintf(
+            line, sizeof line, "%-*.*s %-*.30s %5s %7s %5s %7s %8s %8s  ", static_cast<int>(name_width),
+            static_cast<int>(name_width), name.c_str(), static_cast<int>(what_width), what_is(process).c_str(), percent,
+            with_unit(now.sum("muster_process_resident_bytes"), 1024).c_str(),
+            whole(now.sum("muster_process_open_descriptors")).c_str(), whole(now.sum("muster_streams")).c_str(),
+            rate_of(process.rate("muster_read_bytes_total")).c_str(),
+            rate_of(process.rate("muster_written_bytes_total")).c_str());
         table.push_back(cut(line + details_of(process), columns));
     }
     if (job.processes.empty()) table.push_back("No process publishes its metrics here: see muster top --help.");

@@ -15,6 +15,7 @@ namespace muster {
 
 namespace {
 
+constexpr size_t max_members_shown = 4096; // in metrics, 150 bytes each
 constexpr int64_t default_join_ns = 60'000'000'000, default_leave_ns = 10'000'000'000;
 constexpr size_t max_awaiting = 65536; // that wait for one worker to join
 constexpr char default_listen[] = "tcp://127.0.0.1:0";
@@ -55,13 +56,15 @@ Result<Ref<ClusterMaster>> ClusterMaster::open(Context &context, const muster_cl
     return master;
 }
 
-// Numbers of members, and each member by itself: hosts of many processes have few members.
+// Numbers of members, and the first ones by themselves: a text has to fit into a value of a store.
 void ClusterMaster::write_metrics(MetricsWriter &writer) {
     static constexpr Metric members{"muster_cluster_members", Metric::gauge, "Workers in each state."};
     static constexpr Metric member{"muster_cluster_member_state", Metric::gauge,
                                    "A value of muster_member_state: 1 launching, 2 launched, 3 connected, 4 joined, 5 "
-                                   "leaving, 6 gone."};
-    static constexpr const char *states[] = {"launching", "launched", "connected", "joined", "leaving", "gone"};
+                                   "leaving."};
+    static constexpr Metric ended{"muster_cluster_ended_total", Metric::counter,
+                                  "Workers that have failed to join, have died, or were removed."};
+    static constexpr const char *states[] = {"launching", "launched", "connected", "joined", "leaving"};
     const std::string label = metric_label("address", address_);
     std::map<uint32_t, PublicRecord> records;
     {
@@ -70,11 +73,19 @@ void ClusterMaster::write_metrics(MetricsWriter &writer) {
     }
     uint64_t counts[std::size(states)] = {};
     for (const auto &[number, record] : records)
-        if (record.state >= MUSTER_MEMBER_LAUNCHING && record.state <= MUSTER_MEMBER_GONE) counts[record.state - 1]++;
+        if (record.state >= MUSTER_MEMBER_LAUNCHING && record.state < MUSTER_MEMBER_GONE) counts[record.state - 1]++;
     for (size_t i = 0; i < std::size(states); i++)
         writer.add(members, static_cast<double>(counts[i]), label + "," + metric_label("state", states[i]));
+    const auto add_ended = [&](const std::atomic<uint64_t> &count, const char *how) {
+        writer.add(ended, static_cast<double>(count.load(std::memory_order_relaxed)),
+                   label + "," + metric_label("how", how));
+    };
+    add_ended(failed_count_, "failed");
+    add_ended(dead_count_, "dead");
+    add_ended(removed_count_, "removed");
+    size_t shown = 0;
     for (const auto &[number, record] : records)
-        if (record.state != MUSTER_MEMBER_GONE)
+        if (shown++ < max_members_shown)
             writer.add(member, record.state,
                        label + ",member=\"" + std::to_string(number) + "\"," + metric_label("host", record.host) +
                            ",pid=\"" + std::to_string(record.pid) + '"');

@@ -188,6 +188,8 @@ class ClusterMaster final : public Cluster {
     std::shared_ptr<AddressPublication> withdrawal_;       // the end of the cluster waits for it
     LaunchKeys launch_keys_;
 
+    std::atomic<uint64_t> failed_count_{0}, dead_count_{0}, removed_count_{0}; // relaxed: metrics
+
     std::mutex public_lock_; // guards the rest
     std::map<uint32_t, PublicRecord> public_records_;
     std::map<std::string, Ref<ClusterManager>> built_in_;   // those that are in use

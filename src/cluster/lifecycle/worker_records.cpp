@@ -204,6 +204,10 @@ void ClusterMaster::forget_worker(uint32_t member) {
     }
     wake_waiters();
     const WorkerMachine::End end = worker.machine.end_of_life();
+    (end.event == MUSTER_CLUSTER_FAILED ? failed_count_
+     : end.event == MUSTER_CLUSTER_DEAD ? dead_count_
+                                        : removed_count_)
+        .fetch_add(1, std::memory_order_relaxed);
     worker.manager->drop_questions(*this, member);
     report_event(end.event, member, end.why, end.text);
     ControlMessage message;

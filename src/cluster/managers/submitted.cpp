@@ -233,8 +233,9 @@ class SubmittingManager final : public ClusterManager {
         const std::string words = commands_.shown_line(job.command, Commands::Line::first);
         const std::string how =
             job.settings.submit[0] + ": " + describe_exit(exit) + (words.empty() ? "" : ": ") + words;
-        const auto failed = jobs_.extract(found); // with its script
-        for (const uint32_t member : failed.mapped().members)
+        const std::set<uint32_t> members = std::move(job.members);
+        jobs_.erase(found); // the script is deleted before the failure is reported
+        for (const uint32_t member : members)
             if (master.is_launched(member))
                 master.process_over(member, how);
             else
