@@ -43,17 +43,20 @@ void MetricsPublication::due() noexcept {
 
 void MetricsPublication::run() noexcept {
     const Ref<MetricsPublication> self(this);
-    Error why;
-    if (!ended()) try {
+    if (!ended()) {
+        Error why;
+        try {
             why = publish();
         } catch (const std::bad_alloc &) {
             why = Error::from_status(MUSTER_E_NOMEM);
         }
-    bool over;
-    {
         const std::lock_guard hold(lock_);
         state_.status = why.status;
         (why.status == MUSTER_OK ? state_.published : state_.failed)++;
+    }
+    bool over;
+    {
+        const std::lock_guard hold(lock_);
         over = ended_;
         is_calling_ = over; // nothing follows
     }
