@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -140,6 +142,35 @@ static inline void run_members(uint32_t size, const member *like, member_body bo
     for (uint32_t r = 0; r < size; r++) pthread_join(all.list[r].thread, NULL);
     pthread_barrier_destroy(&have_opened.threads);
     free_members(&all);
+}
+
+// ---- members that are processes, which are forked before this one has threads
+
+// Begins when the URL of a store is written to the pipe, and ends with this process. Returns its process id.
+static inline pid_t start_member_process(uint32_t rank, uint32_t size, int urls,
+                                         void (*body)(member *me, const void *argument), const void *argument) {
+    const pid_t parent = getpid(), child = fork();
+    if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char url[256] = "";
+    if (getppid() != parent || read(urls, url, sizeof url) <= 0) _exit(9);
+    member me = {.rank = rank, .size = size, .listen = "tcp://127.0.0.1:0"};
+    make_member_context(&me);
+    muster_error error = {0};
+    CHECK_OK(muster_store_open(me.context, url, strlen(url), NULL, 20 * second, &me.store, &error), error);
+    body(&me, argument);
+    _exit(8);
+}
+
+// A store for such members, in the context of `me`. Returns the length of its URL.
+static inline size_t serve_store(member *me, muster_store_server **out_server, char url[256]) {
+    muster_error error = {0};
+    size_t size = 0;
+    make_member_context(me);
+    CHECK_OK(muster_store_server_open(me->context, "tcp://127.0.0.1:0", 17, NULL, out_server, &error), error);
+    CHECK(muster_store_server_address(*out_server, url, 255, &size) == MUSTER_OK);
+    url[size] = '\0';
+    return size;
 }
 
 #endif

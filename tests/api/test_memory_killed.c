@@ -6,9 +6,7 @@
 // ctest: full timeout=120
 #include "memory_run.h"
 
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -132,19 +130,10 @@ static void use_stack(member *me, uint64_t random) {
     _exit(0);
 }
 
-static pid_t start_locale(uint32_t rank, int urls, uint64_t random) {
-    const pid_t parent = getpid(), child = fork();
-    if (child != 0) return child;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    char url[256] = "";
-    if (getppid() != parent || read(urls, url, sizeof url) <= 0) _exit(9);
-    member me = {.rank = rank, .size = locales, .listen = "tcp://127.0.0.1:0"};
-    make_member_context(&me);
+static void open_and_use(member *me, const void *random) {
     muster_error error = {0};
-    CHECK_OK(muster_store_open(me.context, url, strlen(url), NULL, 20 * second, &me.store, &error), error);
-    CHECK_OK(open_member(&me, 30 * second, &error), error);
-    use_stack(&me, random);
-    _exit(8);
+    CHECK_OK(open_member(me, 30 * second, &error), error);
+    use_stack(me, *(const uint64_t *)random);
 }
 
 // In a process of its own, which forks before it has threads.
@@ -156,17 +145,13 @@ static void run_round(uint64_t random) {
     for (uint32_t r = 0; r < locales; r++) {
         random = random * 2862933555777941757u + 3037000493u;
         CHECK(pipe(urls[r]) == 0);
-        children[r] = start_locale(r, urls[r][0], random >> 8);
+        const uint64_t own = random >> 8;
+        children[r] = start_member_process(r, locales, urls[r][0], open_and_use, &own);
     }
     member server = {0};
-    make_member_context(&server);
     muster_store_server *store = NULL;
-    muster_error error = {0};
-    CHECK_OK(muster_store_server_open(server.context, "tcp://127.0.0.1:0", 17, NULL, &store, &error), error);
     char url[256];
-    size_t size = 0;
-    CHECK(muster_store_server_address(store, url, sizeof url - 1, &size) == MUSTER_OK);
-    url[size] = '\0';
+    const size_t size = serve_store(&server, &store, url);
     for (uint32_t r = 0; r < locales; r++) CHECK(write(urls[r][1], url, size + 1) == (ssize_t)size + 1);
     for (uint32_t r = 0; r < locales; r++) {
         int status;

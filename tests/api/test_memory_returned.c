@@ -5,8 +5,6 @@
 // ctest: quick timeout=60
 #include "memory_run.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -144,18 +142,18 @@ static void live(member *me, uint64_t random, uint32_t generation) {
     _exit(0);
 }
 
+typedef struct life {
+    uint64_t random;
+    uint32_t first; // generation
+} life;
+
+static void live_on(member *me, const void *argument) {
+    const life *const own = argument;
+    live(me, own->random, own->first);
+}
 static pid_t start_locale(uint32_t rank, int urls, uint64_t random, uint32_t generation) {
-    const pid_t parent = getpid(), child = fork();
-    if (child != 0) return child;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    char url[256] = "";
-    if (getppid() != parent || read(urls, url, sizeof url) <= 0) _exit(9);
-    member me = {.rank = rank, .size = locales, .listen = "tcp://127.0.0.1:0"};
-    make_member_context(&me);
-    muster_error error = {0};
-    CHECK_OK(muster_store_open(me.context, url, strlen(url), NULL, 20 * second, &me.store, &error), error);
-    live(&me, random, generation);
-    _exit(8);
+    const life own = {random, generation};
+    return start_member_process(rank, locales, urls, live_on, &own);
 }
 
 // All processes are forked before this one has threads; successors wait until they are needed.
@@ -171,14 +169,9 @@ static void run_generations(uint64_t random) {
         successors[g] = start_locale(victim_of(random, g), next[g][0], random, g + 1);
     }
     member server = {0};
-    make_member_context(&server);
     muster_store_server *store = NULL;
-    muster_error error = {0};
-    CHECK_OK(muster_store_server_open(server.context, "tcp://127.0.0.1:0", 17, NULL, &store, &error), error);
     char url[256];
-    size_t size = 0;
-    CHECK(muster_store_server_address(store, url, sizeof url - 1, &size) == MUSTER_OK);
-    url[size] = '\0';
+    const size_t size = serve_store(&server, &store, url);
     for (uint32_t r = 0; r < locales; r++) CHECK(write(first[r][1], url, size + 1) == (ssize_t)size + 1);
     int status;
     for (uint32_t g = 0; g < generations; g++) {

@@ -5,8 +5,6 @@
 #include "group_run.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 static char *text_of(muster_context *context) {
@@ -157,36 +155,25 @@ static void await_deletion(muster_store *store, const char *key) {
     }
 }
 
-static pid_t start_publisher(int urls) {
-    const pid_t parent = getpid(), child = fork();
-    if (child != 0) return child;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    char url[256] = "";
-    if (getppid() != parent || read(urls, url, sizeof url) <= 0) _exit(9);
-    member me = {0};
-    make_member_context(&me);
+static void publish_until_killed(member *me, const void *argument) {
+    (void)argument;
     muster_error error = {0};
     muster_metrics *metrics = NULL;
-    CHECK_OK(muster_store_open(me.context, url, strlen(url), NULL, 20 * second, &me.store, &error), error);
     const muster_metrics_config config = {
         .struct_size = sizeof config, .name = "a child", .name_bytes = 7, .interval_ns = 100 * ms};
-    CHECK_OK(muster_metrics_publish(me.context, me.store, &config, &metrics, &error), error);
+    CHECK_OK(muster_metrics_publish(me->context, me->store, &config, &metrics, &error), error);
     for (;;) pause();
 }
 
 static void publish(void) {
     int urls[2];
     CHECK(pipe(urls) == 0);
-    const pid_t child = start_publisher(urls[0]);
+    const pid_t child = start_member_process(0, 1, urls[0], publish_until_killed, NULL);
     member me = {0};
-    make_member_context(&me);
     muster_error error = {0};
     muster_store_server *server = NULL;
-    CHECK_OK(muster_store_server_open(me.context, "tcp://127.0.0.1:0", 17, NULL, &server, &error), error);
     char url[256];
-    size_t size = 0;
-    CHECK(muster_store_server_address(server, url, sizeof url - 1, &size) == MUSTER_OK);
-    url[size] = '\0';
+    const size_t size = serve_store(&me, &server, url);
     CHECK_OK(muster_store_open(me.context, url, size, NULL, 20 * second, &me.store, &error), error);
 
     muster_metrics *metrics = NULL;
