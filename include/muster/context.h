@@ -96,9 +96,9 @@ MUSTER_API muster_status muster_context_create(const muster_context_config *conf
                                                muster_error *error);
 
 /** Returns the context of this process, for programs that need only one: it is made at the first call, with all
- * defaults, so its secret is in the environment (muster_context_config::secret). It belongs to the library: it is not
- * closed or released by the host, and exists until the process ends. A child process gets a context of its own.
- * @param[out] out_context  The context.
+ * defaults, so its secret is in the environment (muster_context_config::secret). The library keeps a reference of its
+ * own until the process ends. No caller closes it: others may use it. A child process gets a context of its own.
+ * @param[out] out_context  The context; the caller owns one reference.
  * @param[out] error        Detail on failure, or NULL.
  * @retval MUSTER_OK        Returned.
  * @retval MUSTER_E_ARG     No destination, or the secret in the environment is too short or too long.

@@ -43,6 +43,7 @@ extern "C" muster_status muster_context_default(muster_context **out_context, mu
             }
             made.detach()->host_release(); // another thread was faster
         }
+        found->retain(); // for the caller
         *out_context = wrap(found);
         return {};
     });

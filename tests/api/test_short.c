@@ -40,6 +40,11 @@ static void test_hello_and_a_child_process(void **state) {
     assert_int_equal(muster_context_default(&again, NULL), MUSTER_OK);
     assert_ptr_equal(first, again);
     assert_int_equal(muster_context_default(NULL, NULL), MUSTER_E_ARG);
+    muster_context_release(again); // the library keeps its own
+    muster_context_release(first);
+    hello();
+    assert_int_equal(muster_context_default(&first, NULL), MUSTER_OK);
+    assert_ptr_equal(first, again);
     const pid_t child = fork();
     if (child == 0) {
         muster_context *own = NULL;

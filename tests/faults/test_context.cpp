@@ -19,8 +19,9 @@ SCENARIO(context, of_the_process) {
     OK(muster_context_default, &shared, &error);
     OK(muster_context_default, &again, &error);
     EXPECT(shared == again);
-    Context context(shared); // given back, so that nothing is left of this run; a program does not do that
+    Context context(shared), other(again);
     OK(muster_context_close, context, second);
+    muster_context_release(shared); // the reference of the library, so that nothing is left of this run
 }
 
 SCENARIO(context, lifecycle) {

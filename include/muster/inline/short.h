@@ -20,15 +20,25 @@
 #include <muster/store.h>
 #include <muster/transport.h>
 
-/** The context itself, or that of the process in place of NULL.
+/** The context itself, or that of the process in place of NULL, for one call: muster_context_release_default() ends it.
  * @param[in]  context      Context, or NULL.
- * @param[out] out_context  The context; nothing to release.
+ * @param[out] out_context  The context.
  * @param[out] error        Detail on failure, or NULL.
  * @return As muster_context_default(). */
 static inline muster_status muster_context_or_default(muster_context *context, muster_context **out_context,
                                                       muster_error *error) {
     *out_context = context;
     return context != NULL ? MUSTER_OK : muster_context_default(out_context, error);
+}
+/** Ends a use of muster_context_or_default().
+ * @param[in] context  Context that was given, or NULL.
+ * @param[in] used     Context that was returned.
+ * @param[in] status   Returned.
+ * @return The status. */
+static inline muster_status muster_context_release_default(muster_context *context, muster_context *used,
+                                                           muster_status status) {
+    if (context == NULL) muster_context_release(used);
+    return status;
 }
 
 /* ---- streams */
@@ -45,7 +55,8 @@ static inline muster_status muster_listen_z(muster_context *context, const char 
     const muster_status status = muster_context_or_default(context, &used, error);
     *out_listener = NULL;
     if (status != MUSTER_OK) return status;
-    return muster_transport_listen(used, address, __builtin_strlen(address), NULL, out_listener, error);
+    return muster_context_release_default(
+        context, used, muster_transport_listen(used, address, __builtin_strlen(address), NULL, out_listener, error));
 }
 
 /** Dials: muster_transport_dial().
@@ -61,7 +72,9 @@ static inline muster_status muster_dial_z(muster_context *context, const char *a
     const muster_status status = muster_context_or_default(context, &used, error);
     *out_stream = NULL;
     if (status != MUSTER_OK) return status;
-    return muster_transport_dial(used, address, __builtin_strlen(address), NULL, timeout_ns, out_stream, error);
+    return muster_context_release_default(
+        context, used,
+        muster_transport_dial(used, address, __builtin_strlen(address), NULL, timeout_ns, out_stream, error));
 }
 
 /** Writes all bytes: muster_stream_write().
@@ -113,7 +126,8 @@ static inline muster_status muster_store_open_z(muster_context *context, const c
     const muster_status status = muster_context_or_default(context, &used, error);
     *out_store = NULL;
     if (status != MUSTER_OK) return status;
-    return muster_store_open(used, url, __builtin_strlen(url), NULL, timeout_ns, out_store, error);
+    return muster_context_release_default(
+        context, used, muster_store_open(used, url, __builtin_strlen(url), NULL, timeout_ns, out_store, error));
 }
 
 /** An operation on a key, for muster_store_do().
