@@ -11,8 +11,7 @@
  *     muster_cluster_members{object="2",address="tcp://10.0.0.7:40113",state="joined"} 16
  *
  * Numbers are read when the text is made, without stopping anything, so two of them may be of slightly different
- * moments. Making it takes some ten
- * microseconds; between two texts the library does no work for it.
+ * moments. Between two texts the library does no work for it.
  *
  * muster_metrics_publish() writes the text into a store at intervals, from where `muster top` shows all processes of a
  * job, and `python3 -m muster.exporter` answers Prometheus. The key is `muster/metrics/NAME`, and it has a lease: it is
