@@ -80,7 +80,8 @@ while taken < rounds do
 end
 atomics.word64(memory, stop_at):write(1)
 
--- Every node is on the stack in the end, apart from a node that the killed program may just have taken.
+-- Every node is on the stack in the end, apart from those that the killed program may just have taken: one that it
+-- had popped, or up to 8 that a poll had returned.
 local until_time = os.time() + 20
 repeat
     stack.token:synchronize(1e9)
@@ -92,7 +93,7 @@ while stack.pop() do found = found + 1 end
 local stats = epoch:stats()
 print(('%d nodes were used %d times by %d programs; one was killed, %d token was taken over, %d nodes are left'):format(nodes,
     stats.freed, workers + 1, stats.deaths, found))
-assert(found >= nodes - 1 and stats.pending == 0)
+assert(found >= nodes - 8 and stats.pending == 0)
 stack.token:close()
 epoch:close()
 memory:close()
