@@ -81,8 +81,8 @@ function main(path, io)
     for use in uses[2:end]
         used += fetch(use)
     end
-    # Every node is on the stack in the end, apart from those that the killed process may just have taken: one that it had
-    # popped, or up to 8 that a poll had returned.
+    # Every node is on the stack in the end, except the nodes that the killed process had taken and not returned: one
+    # after a pop, or up to 8 after a poll.
     late = time() + 20
     while Muster.stats(epoch).pending > 0 && time() < late
         Muster.synchronize(stack.token; timeout = 1)

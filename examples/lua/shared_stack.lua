@@ -80,8 +80,8 @@ while taken < rounds do
 end
 atomics.word64(memory, stop_at):write(1)
 
--- Every node is on the stack in the end, apart from those that the killed program may just have taken: one that it
--- had popped, or up to 8 that a poll had returned.
+-- Every node is on the stack in the end, except the nodes that the killed program had taken and not returned: one
+-- after a pop, or up to 8 after a poll.
 local until_time = os.time() + 20
 repeat
     stack.token:synchronize(1e9)
