@@ -16,7 +16,7 @@ constexpr size_t in_buffer_bytes = 128 * 1024;
 
 ActiveMessages::ActiveMessages(Context &context, Settings what, Ref<Queue> events)
     : settings(std::move(what)), context_(&context), events_(std::move(events)), in_(in_buffer_bytes),
-      scratch_(settings.limits.max_bytes),
+      scratch_(settings.handler_reply_bytes()),
       can_poll_(settings.polls && !context.external() && sysconf(_SC_NPROCESSORS_ONLN) > 1) {}
 
 Result<Ref<ActiveMessages>> ActiveMessages::make(Context &context, Settings settings) {
@@ -67,6 +67,7 @@ void ActiveMessages::turn() noexcept {
         if (entry.events & MUSTER_STREAM_WRITABLE) {
             one->flush();
             context_->notify(changed_);
+            give_bulk_writing(*one);
         }
         if (!(entry.events & (MUSTER_STREAM_READABLE | MUSTER_STREAM_ENDED))) continue;
         if (poll_for_ns_ == 0 || !read(*one, false) || !poll_for(one)) read(*one, true);
@@ -117,6 +118,7 @@ void ActiveMessages::close() noexcept {
     end_.post(*context_);
     if (settings.queue) settings.queue->detach(*this);
     if (!context_->on_loop()) const std::lock_guard executed(execution_lock_);
+    const std::lock_guard unused(memory_lock_);
 }
 
 void ActiveMessages::host_release() noexcept {

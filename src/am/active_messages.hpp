@@ -5,6 +5,7 @@
 #include "am/polling.hpp"
 
 #include <array>
+#include <shared_mutex>
 
 namespace muster {
 
@@ -13,8 +14,9 @@ class AmHostRequest;
 // Threads. The loop thread executes handlers. It reads the streams, too, unless a thread that waits for a reply does.
 // Any thread makes requests: it writes to the stream itself if nothing waits before it. Reading never waits for
 // writing, so two endpoints with full streams do not block each other: what cannot be written waits in AmPeer, within
-// the limits of the peer's requests. Locks: lock_, then AmPeer's; execution_lock_ is held while a handler is executed,
-// and before both.
+// the limits of the peer's requests. Large payloads of internal handlers are read and written by threads that may block
+// (bulk.cpp). Locks: lock_, then AmPeer's; execution_lock_ is held while a handler is executed, memory_lock_ while
+// memory of the host is read or written for a peer, and both before those.
 class ActiveMessages final : public Object, private Source {
   public:
     struct Settings {
@@ -22,6 +24,10 @@ class ActiveMessages final : public Object, private Source {
         Ref<Queue> queue; // of the host, for events; or none
         uint64_t tag = 0;
         bool polls = true;
+        uint32_t max_handler_reply = 0; // of handlers, without what they lend; 0: max_bytes
+        uint32_t handler_reply_bytes() const noexcept {
+            return max_handler_reply ? max_handler_reply : limits.max_bytes;
+        }
     };
     static Result<Ref<ActiveMessages>> make(Context &context, Settings settings);
 
@@ -57,7 +63,8 @@ class ActiveMessages final : public Object, private Source {
         Reader(const Reader &) = delete;
         Reader &operator=(const Reader &) = delete;
         ~Reader() { leave(); }
-        bool take() noexcept; // is it this thread's now?
+        bool take() noexcept;        // is it this thread's now?
+        void expect_much() noexcept; // it reads large replies until it leaves
         bool has() const noexcept { return has_; }
         void leave() noexcept;
         void read_until_over(AmCall &call, Deadline &deadline) noexcept;
@@ -65,7 +72,7 @@ class ActiveMessages final : public Object, private Source {
       private:
         ActiveMessages &am_;
         const Ref<AmPeer> peer_;
-        bool has_ = false;
+        bool has_ = false, expects_much_ = false;
     };
 
     // Waits for the reply.
@@ -104,6 +111,9 @@ class ActiveMessages final : public Object, private Source {
     void close() noexcept;
     bool is_closing() noexcept; // or its context: then peers may have ended here, and nowhere else
     void host_release() noexcept;
+    // ---- bulk.cpp, on a thread for calls that may block, which has the role of the reader, or of the writer
+    void read_bulk(AmPeer &from) noexcept;
+    void write_bulk(AmPeer &to) noexcept;
 
   private:
     ActiveMessages(Context &context, Settings what, Ref<Queue> events);
@@ -126,6 +136,10 @@ class ActiveMessages final : public Object, private Source {
     Status try_read(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms) noexcept;
     Status read_placed(AmPeer &peer, Deadline &deadline, bool arms);
     void stream_ended(AmPeer &peer) noexcept;
+    // bulk.cpp
+    bool add_bulk_task(AmPeer &peer, bool reads) noexcept;
+    bool give_bulk_reading(AmPeer &from) noexcept;
+    void give_bulk_writing(AmPeer &to) noexcept;
     // received.cpp
     size_t bytes_before_place(AmPeer &peer, const AmHead &head) noexcept;
     bool place(AmPeer &peer, const AmHead &head, const unsigned char *frame);
@@ -133,7 +147,8 @@ class ActiveMessages final : public Object, private Source {
     bool take(AmPeer &peer, const unsigned char *data, size_t bytes);
     bool take_partial(AmPeer &peer);
     bool take_frame(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed = false);
-    bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed = false);
+    bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload);
+    bool execute_placed(AmPeer &peer, const AmHead &head, const unsigned char *payload);
     bool give_to_host(AmPeer &peer, const AmHead &head, const unsigned char *payload, const Handler &handler);
     bool broken(AmPeer &peer, const char *what) noexcept;
 
@@ -142,7 +157,8 @@ class ActiveMessages final : public Object, private Source {
     std::array<Handler, am_handlers> handlers_; // each is set once, under lock_, before requests for it arrive
     std::array<std::atomic<bool>, am_handlers> has_handler_{}; // release after it is set; pairs with execute()
     std::mutex execution_lock_;
-    std::mutex lock_; // guards the rest
+    std::shared_mutex memory_lock_; // shared by those that use the memory; close() waits for them
+    std::mutex lock_;               // guards the rest
     std::vector<Ref<AmPeer>> peers_;
     bool closed_ = false;
     std::vector<uint32_t> again_; // peers that the loop thread reads in its next turn

@@ -5,8 +5,10 @@ namespace muster {
 
 namespace {
 constexpr size_t whole_bytes = 2048;             // frames up to this size are written by one call
-constexpr size_t max_waiting_bytes = 256 * 1024; // beyond that no request is added
-constexpr size_t max_spare_out_bytes = 64 * 1024;
+constexpr size_t copied_bytes = 128 * 1024;      // to a socket: up to here a copy takes less time than a second call
+constexpr size_t max_waiting_bytes = 256 * 1024; // copied ones; beyond that no request is added
+constexpr size_t max_deferred_bytes = 1024 * 1024;
+
 } // namespace
 
 AmPeer::Limits AmPeer::limits() noexcept {
@@ -42,15 +44,9 @@ void AmPeer::write_blocks(Blocks &blocks, Deadline &deadline) noexcept {
 
 // Under the lock: what was not written waits in out_, before what waits there already.
 void AmPeer::keep_rest(const Blocks &blocks) {
-    size_t bytes = waiting_bytes();
-    for (int i = blocks.next; i < blocks.count; i++) bytes += blocks.all[i].size();
+    const auto left = [&](int i) { return i < blocks.next ? std::string_view() : blocks.all[i]; };
     try {
-        std::string rest;
-        rest.reserve(bytes);
-        for (int i = blocks.next; i < blocks.count; i++) rest.append(blocks.all[i]);
-        rest.append(out_, out_at_);
-        out_.swap(rest);
-        out_at_ = 0;
+        out_.put_back({left(0), left(1), left(2)});
     } catch (const std::bad_alloc &) { // a part was written: nothing else can follow
         stream_->abort(static_cast<uint32_t>(MUSTER_E_NOMEM), "out of memory");
         throw;
@@ -63,18 +59,25 @@ void AmPeer::write(const AmHead &head, AmPayload payload) {
     char start[AmHead::bytes + whole_bytes];
     head.put(start);
     Blocks blocks{{{start, AmHead::bytes}, payload.data_view(), payload.body_view()}, 3};
-    if (waiting_bytes() != 0 || is_written_) {
-        out_.reserve(out_.size() + AmHead::bytes + payload.total()); // all of it or nothing
-        for (const std::string_view one : blocks.all) out_.append(one);
+    size_t size = AmHead::bytes;
+    const auto merge = [&](std::string_view &block) { // fewer calls
+        if (size + block.size() > sizeof start) return;
+        if (!block.empty()) memcpy(start + size, block.data(), block.size());
+        size += block.size();
+        block = {};
+    };
+    merge(blocks.all[1]);
+    if (blocks.all[1].empty()) merge(blocks.all[2]);
+    blocks.all[0] = {start, size};
+    if (!out_.is_empty() || is_written_) {
+        out_.add({blocks.all[0], blocks.all[1], blocks.all[2]});
         return;
     }
-    if (payload.total() <= whole_bytes) { // one call for all
-        size_t size = AmHead::bytes;
-        for (const std::string_view one : {payload.data_view(), payload.body_view()}) {
-            if (!one.empty()) memcpy(start + size, one.data(), one.size());
-            size += one.size();
-        }
-        blocks = {{{start, size}}, 1};
+    const bool is_one = blocks.all[1].empty() && blocks.all[2].empty();
+    if (uint64_t bytes; !is_one && payload.total() <= copied_bytes && !stream_->published(bytes)) {
+        out_.add({blocks.all[0], blocks.all[1], blocks.all[2]});
+        flush_held();
+        return;
     }
     Deadline once(0);
     write_blocks(blocks, once);
@@ -93,7 +96,7 @@ void AmPeer::hello() {
 // Under the lock. The slot is the request's once free_ has lost it.
 Status AmPeer::take_slot(AmCall &call, uint32_t handler, size_t bytes, AmHead &out_head) {
     if (ended_) return why_.status;
-    if (bytes > limits_.max_bytes || outstanding_ >= limits_.max_requests || waiting_bytes() > max_waiting_bytes)
+    if (bytes > limits_.max_bytes || outstanding_ >= limits_.max_requests || out_.copied_bytes() > max_waiting_bytes)
         return MUSTER_AGAIN;
     if (free_.empty()) {
         slots_.emplace_back();
@@ -132,7 +135,7 @@ Status AmPeer::request(AmCall &call, uint32_t handler, AmPayload payload) {
 
 Status AmPeer::begin_direct(AmCall &call, uint32_t handler, AmPayload payload, AmHead &out_head) {
     const std::lock_guard hold(lock_);
-    if (!ended_ && (is_written_ || waiting_bytes() != 0)) return MUSTER_AGAIN;
+    if (!ended_ && (is_written_ || !out_.is_empty())) return MUSTER_AGAIN;
     const Status status = take_slot(call, handler, payload.total(), out_head);
     is_written_ = is_written_ || status == MUSTER_OK;
     return status;
@@ -146,8 +149,7 @@ void AmPeer::write_directly(const AmHead &head, AmPayload payload, Deadline &dea
     write_blocks(blocks, deadline);
     const std::lock_guard hold(lock_);
     is_written_ = false;
-    if (ended_) return;
-    if (blocks.next != blocks.count) keep_rest(blocks);
+    if (!ended_ && blocks.next != blocks.count) keep_rest(blocks);
     flush_held();
 }
 
@@ -179,8 +181,22 @@ Status AmPeer::reply(uint64_t id, Status status, const void *data, size_t bytes)
     head.payload = static_cast<uint32_t>(bytes);
     head.id = id;
     const uint64_t most = uint64_t{own_.max_requests} * (AmHead::bytes + limits_.max_bytes) + max_waiting_bytes;
-    if (waiting_bytes() + AmHead::bytes + bytes > 2 * most) return MUSTER_E_PROTOCOL;
+    if (out_.copied_bytes() + AmHead::bytes + bytes > 2 * most) return MUSTER_E_PROTOCOL;
     write(head, {data, bytes});
+    return MUSTER_OK;
+}
+
+// The peer has at most max_requests of them, too, and they have no copy.
+Status AmPeer::reply_lent(uint64_t id, std::string_view lent) {
+    const std::lock_guard hold(lock_);
+    if (ended_) return MUSTER_E_PEER;
+    AmHead head;
+    head.kind = AmKind::reply;
+    head.payload = static_cast<uint32_t>(lent.size());
+    head.id = id;
+    char start[AmHead::bytes];
+    head.put(start);
+    out_.add_lent({start, sizeof start}, lent);
     return MUSTER_OK;
 }
 
@@ -189,22 +205,48 @@ void AmPeer::flush() noexcept {
     if (!is_written_) flush_held();
 }
 
+// Under the lock; no thread writes without it.
 void AmPeer::flush_held() noexcept {
-    if (waiting_bytes() == 0) return;
-    Deadline once(0);
-    size_t moved = 0;
-    stream_->write(out_.data() + out_at_, waiting_bytes(), once, moved);
-    out_at_ += moved;
-    if (waiting_bytes() != 0) {
-        if (out_at_ > out_.size() / 2) {
-            out_.erase(0, out_at_);
-            out_at_ = 0;
-        }
-        return;
+    if (ended_) out_.clear();
+    while (!out_.is_empty()) {
+        const std::string_view next = out_.front();
+        Deadline once(0);
+        size_t moved = 0;
+        stream_->write(next.data(), next.size(), once, moved);
+        out_.written(moved);
+        if (moved != next.size()) return;
     }
-    out_.clear();
-    out_at_ = 0;
-    if (out_.capacity() > max_spare_out_bytes) out_.shrink_to_fit();
+}
+
+bool AmPeer::begin_writing(size_t least_bytes) noexcept {
+    const std::lock_guard hold(lock_);
+    if (ended_ || is_written_ || out_.bytes() < least_bytes) return false;
+    is_written_ = true;
+    return true;
+}
+
+void AmPeer::write_waiting(int64_t patience_ns) noexcept {
+    for (;;) {
+        std::string_view next;
+        {
+            const std::lock_guard hold(lock_);
+            if (!ended_ && !out_.is_empty()) next = out_.front();
+        }
+        if (next.empty()) break;
+        Deadline soon(patience_ns);
+        size_t moved = 0;
+        stream_->write(next.data(), next.size(), soon, moved);
+        const std::lock_guard hold(lock_);
+        out_.written(moved);
+        if (moved == 0) break;
+    }
+    end_writing();
+}
+
+void AmPeer::end_writing() noexcept {
+    const std::lock_guard hold(lock_);
+    is_written_ = false;
+    flush_held();
 }
 
 void AmPeer::keep_failure(Status status) noexcept {
@@ -237,8 +279,7 @@ bool AmPeer::end(const Error &why, std::string_view text_for_peer) noexcept {
         left.swap(slots_);
         free_.clear();
         outstanding_ = 0;
-        out_.clear();
-        out_at_ = 0;
+        if (!is_written_) out_.clear(); // otherwise the thread that writes does
     }
     stream_->abort(static_cast<uint64_t>(static_cast<uint32_t>(why.status)), text_for_peer);
     for (const Slot &slot : left) {
@@ -257,7 +298,7 @@ void AmPeer::get(muster_am_peer &out, Error &why) noexcept {
     out.requests = outstanding_;
     out.sent = sent_;
     out.executed = executed_.get();
-    out.unsent_bytes = waiting_bytes();
+    out.unsent_bytes = out_.bytes();
     out.max_bytes = limits_.max_bytes;
     out.max_requests = limits_.max_requests;
 }
@@ -287,12 +328,19 @@ void AmPeer::forget_refusal() noexcept {
 
 bool AmPeer::defer(Frame frame) {
     const std::lock_guard hold(lock_);
+    deferred_bytes_ += frame.size();
     deferred_.push_back(std::move(frame));
     return deferred_.size() <= own_.max_requests;
 }
 
+bool AmPeer::defers_much() noexcept {
+    const std::lock_guard hold(lock_);
+    return deferred_bytes_ > max_deferred_bytes;
+}
+
 std::vector<AmPeer::Frame> AmPeer::take_deferred() noexcept {
     const std::lock_guard hold(lock_);
+    deferred_bytes_ = 0;
     return std::exchange(deferred_, {});
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 // A peer of an endpoint: its stream, the requests to it that have no reply, and the frames that wait to be written.
 #include "am/call.hpp"
+#include "am/outgoing.hpp"
 #include "am/wire.hpp"
 #include "stream/stream.hpp"
 
@@ -43,9 +44,17 @@ class AmPeer final : public Object {
     Status begin_direct(AmCall &call, uint32_t handler, AmPayload payload, AmHead &out_head);
     void write_directly(const AmHead &head, AmPayload payload, Deadline &deadline);
     Status reply(uint64_t id, Status status, const void *data, size_t bytes); // OK, PEER, PROTOCOL (too many wait)
+    // A success, for a thread that writes what waits. The bytes stay valid until they were written, or until end() has
+    // returned and no thread is between begin_writing() and the end of write_waiting().
+    Status reply_lent(uint64_t id, std::string_view lent);
     void hello();
     Limits limits() noexcept;
     void flush() noexcept; // the stream has room
+    // The role of the writer of what waits, for a thread that may block: until nothing waits, the stream has taken
+    // nothing for this time, or the peer has ended. False: there is nothing to write, or another thread writes.
+    bool begin_writing(size_t least_bytes) noexcept;
+    void write_waiting(int64_t patience_ns) noexcept;
+    void end_writing() noexcept; // without write_waiting()
     // The call for which a reply has arrived. Empty: there is none.
     Ref<AmCall> replied(uint64_t id) noexcept;
     Ref<AmCall> find(uint64_t id) noexcept; // for which a reply arrives
@@ -60,7 +69,7 @@ class AmPeer final : public Object {
     // Requests that the host has not answered. False: more than this endpoint accepts.
     bool serve_begins() noexcept;
     void serve_ends() noexcept;
-    void count_executed() noexcept { executed_.add(1); } // loop thread
+    void count_executed() noexcept { executed_.add(1); } // the thread that executes
     uint64_t executed() const noexcept { return executed_.get(); }
 
     // The role of the reader: one thread at a time, the loop thread or one that waits for a reply. The loop thread that
@@ -72,6 +81,8 @@ class AmPeer final : public Object {
     // and does not need the role for that: its holder may wait for a peer that waits for them. False: too many.
     using Frame = std::vector<unsigned char>;
     bool defer(Frame frame);
+    // So many of them that the loop thread should read: a peer that sends without end would fill the memory otherwise.
+    bool defers_much() noexcept;
     std::vector<Frame> take_deferred() noexcept;
 
     // ---- of the reader: bytes of a frame that has not arrived whole
@@ -85,7 +96,8 @@ class AmPeer final : public Object {
         Ref<AmCall> call;
     };
     Placed placed;
-    bool was_placed = false; // the last frame: another large one may follow
+    bool was_placed = false;      // the last frame: another large one may follow
+    bool is_read_in_bulk = false; // by a thread that executes requests whose payload is in its place, and no others
     bool has_hello = false;
     void set_limits(const AmHello &of_peer) noexcept;
     // Any thread: are limits() those of the peer? Before, they are those that every peer accepts.
@@ -104,7 +116,6 @@ class AmPeer final : public Object {
     void write_blocks(Blocks &blocks, Deadline &deadline) noexcept;
     void keep_rest(const Blocks &blocks);
     void flush_held() noexcept;
-    size_t waiting_bytes() const noexcept { return out_.size() - out_at_; }
 
     const Ref<Stream> stream_;
     const Limits own_; // what this endpoint accepts
@@ -113,8 +124,7 @@ class AmPeer final : public Object {
     std::mutex lock_; // guards the rest
     Limits limits_{am_least_bytes, am_least_requests};
     bool has_limits_ = false;
-    std::string out_; // from out_at_ on: waits to be written
-    size_t out_at_ = 0;
+    AmOutgoing out_;
     struct Slot {
         Ref<AmCall> call;
         uint32_t uses = 0;
@@ -124,10 +134,11 @@ class AmPeer final : public Object {
     uint32_t outstanding_ = 0, served_ = 0;
     uint64_t sent_ = 0;
     Status failure_ = MUSTER_OK;              // of unattended calls
-    bool ended_ = false, is_written_ = false; // a thread writes directly; what others write waits in out_
+    bool ended_ = false, is_written_ = false; // a thread writes without the lock; what others write waits in out_
     Error why_;
     bool is_read_ = false, loop_was_refused_ = false;
     std::vector<Frame> deferred_;
+    size_t deferred_bytes_ = 0;
 };
 
 } // namespace muster

@@ -37,6 +37,7 @@ bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
         for (int i = 0; i < reads_per_turn && status == MUSTER_OK; i++) {
             status = try_read(from, in_.data(), from.was_placed ? caller_buffer_bytes : in_.size(), once, arms);
             has_read = has_read || status == MUSTER_OK;
+            if (status == MUSTER_OK && give_bulk_reading(from)) return true;
         }
         follows = has_read && status == MUSTER_AGAIN;
         from.leave_reading();
@@ -127,10 +128,14 @@ bool ActiveMessages::Reader::take() noexcept {
     return has_;
 }
 
+void ActiveMessages::Reader::expect_much() noexcept {
+    if (has_ && !std::exchange(expects_much_, true)) peer_->stream().pause_watch(true);
+}
+
 void ActiveMessages::Reader::read_until_over(AmCall &call, Deadline &deadline) noexcept {
     unsigned char buffer[caller_buffer_bytes];
     Status status = MUSTER_OK;
-    while (status == MUSTER_OK && !call.is_over())
+    while (status == MUSTER_OK && !call.is_over() && !peer_->defers_much())
         status = am_.try_read(*peer_, buffer, sizeof buffer, deadline, false);
     if (status < 0 && status != MUSTER_E_WOULD_DEADLOCK) am_.stream_ended(*peer_);
 }
@@ -138,6 +143,7 @@ void ActiveMessages::Reader::read_until_over(AmCall &call, Deadline &deadline) n
 // Arms the watch again.
 void ActiveMessages::Reader::leave() noexcept {
     if (!std::exchange(has_, false)) return;
+    if (std::exchange(expects_much_, false)) peer_->stream().pause_watch(false);
     unsigned char buffer[caller_buffer_bytes];
     Deadline once(0);
     Status status = MUSTER_OK;
@@ -182,16 +188,17 @@ Status ActiveMessages::read_once(AmPeer &from, unsigned char *buffer, size_t cap
 }
 
 // The rest of a large payload, to its place. In memory of the host only while the endpoint is open: close() waits for
-// the lock.
+// the lock. A thread that may block reads all of it.
 Status ActiveMessages::read_placed(AmPeer &from, Deadline &deadline, bool arms) {
     AmPeer::Placed &placed = from.placed;
     {
-        std::unique_lock executing(execution_lock_, std::defer_lock);
-        if (!placed.call) executing.lock();
+        std::shared_lock memory(memory_lock_, std::defer_lock);
+        if (!placed.call) memory.lock();
         if (from.has_ended()) return MUSTER_E_PEER;
+        const size_t left = placed.bytes - placed.done;
         size_t moved = 0;
         const Status status =
-            from.stream().read(placed.to + placed.done, 1, placed.bytes - placed.done, deadline, moved, arms);
+            from.stream().read(placed.to + placed.done, deadline.look_once() ? 1 : left, left, deadline, moved, arms);
         if (moved == 0) return status;
         placed.done += moved;
     }

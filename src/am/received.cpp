@@ -19,7 +19,7 @@ size_t ActiveMessages::bytes_before_place(AmPeer &from, const AmHead &head) noex
         const Ref<AmCall> call = from.find(head.id);
         return call && call->place_for(head.payload) != nullptr ? AmHead::bytes : 0;
     }
-    if (head.kind != AmKind::request || !context_->on_loop()) return 0;
+    if (head.kind != AmKind::request || !(context_->on_loop() || from.is_read_in_bulk)) return 0;
     if (!has_handler_[head.handler].load(std::memory_order_acquire)) return 0;
     const Handler &handler = handlers_[head.handler];
     if (handler.place == nullptr || head.payload < handler.place_after + direct_bytes) return 0;
@@ -70,6 +70,9 @@ bool ActiveMessages::take(AmPeer &from, const unsigned char *data, size_t bytes)
             const size_t before = bytes_before_place(from, head);
             if (before != 0 && bytes >= before && place(from, head, data)) {
                 AmPeer::Placed &placed = from.placed;
+                std::shared_lock memory(memory_lock_, std::defer_lock);
+                if (!placed.call) memory.lock();
+                if (from.has_ended()) return false;
                 placed.done = bytes - before;
                 std::copy_n(data + before, placed.done, placed.to);
                 return true;
@@ -117,7 +120,9 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
         return true;
     }
     if (head.kind == AmKind::request) {
-        if (context_->on_loop()) return execute(from, head, payload, is_placed);
+        if (is_placed) return execute_placed(from, head, payload);
+        if (context_->on_loop()) return execute(from, head, payload);
+        from.is_read_in_bulk = false; // what follows comes after it
         const unsigned char *const whole = payload - AmHead::bytes;
         if (!from.defer(AmPeer::Frame(whole, payload + head.payload)))
             return broken(from, "more requests than this endpoint accepts");
@@ -132,30 +137,52 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
     return true;
 }
 
-bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned char *payload, bool is_placed) {
+// Loop thread.
+bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned char *payload) {
     Status status = MUSTER_E_UNSUPPORTED;
     size_t bytes = 0;
-    const unsigned char *lent = nullptr;
-    std::unique_lock executing(execution_lock_, std::defer_lock);
     if (has_handler_[head.handler].load(std::memory_order_acquire)) {
         const Handler &handler = handlers_[head.handler];
         if (handler.function == nullptr) return give_to_host(from, head, payload, handler);
-        executing.lock();
+        const std::lock_guard executing(execution_lock_);
         if (from.has_ended()) return false; // close() waits for the lock, and no handler follows
-        const size_t capacity = from.limits().max_bytes;
+        const size_t capacity = std::min<size_t>(from.limits().max_bytes, scratch_.size());
+        const unsigned char *lent = nullptr;
         if (handler.lend != nullptr) lent = handler.lend(handler.user, payload, head.payload, bytes);
-        const size_t given = is_placed ? handler.place_after : head.payload;
-        status = lent != nullptr ? MUSTER_OK
-                                 : (is_placed ? handler.placed : handler.function)(
-                                       handler.user, from.number, payload, given, scratch_.data(), capacity, &bytes);
+        if (lent != nullptr) {
+            from.count_executed();
+            if (bytes < bulk_bytes || context_->external()) { // written or copied before the next request
+                reply(from, head.id, MUSTER_OK, lent, bytes);
+                return !from.has_ended();
+            }
+            const Status sent = from.reply_lent(head.id, {reinterpret_cast<const char *>(lent), bytes});
+            give_bulk_writing(from);
+            return sent == MUSTER_OK;
+        }
+        status = handler.function(handler.user, from.number, payload, head.payload, scratch_.data(), capacity, &bytes);
         if (bytes > capacity || (status > 0 && status != MUSTER_AGAIN)) { // an error of the handler
             status = MUSTER_E_INTERNAL;
             bytes = 0;
         }
     }
     from.count_executed();
-    if (lent == nullptr && executing.owns_lock()) executing.unlock();
-    reply(from, head.id, status, lent != nullptr ? lent : scratch_.data(), bytes);
+    reply(from, head.id, status, scratch_.data(), bytes);
+    return !from.has_ended();
+}
+
+// A request whose payload is in its place. The thread that has read it.
+bool ActiveMessages::execute_placed(AmPeer &from, const AmHead &head, const unsigned char *payload) {
+    unsigned char answer[64];
+    Status status = MUSTER_OK;
+    size_t bytes = 0;
+    {
+        const std::lock_guard executing(execution_lock_);
+        if (from.has_ended()) return false;
+        const Handler &handler = handlers_[head.handler];
+        status = handler.placed(handler.user, from.number, payload, handler.place_after, answer, sizeof answer, &bytes);
+    }
+    from.count_executed();
+    reply(from, head.id, status, answer, bytes);
     return !from.has_ended();
 }
 

@@ -11,6 +11,7 @@ inline constexpr uint32_t am_magic = 0x31'6d'61'6d; // "mam1"
 inline constexpr uint32_t am_first_internal_handler = MUSTER_AM_MAX_HANDLER + 1, am_handlers = 2 * 256;
 inline constexpr uint32_t am_least_bytes = 4096, am_most_bytes = 16U << 20; // of max_bytes
 inline constexpr size_t direct_bytes = 16 * 1024; // from here on payload is read to, or written from, its place
+inline constexpr size_t bulk_bytes = 256 * 1024;  // and from here on by a thread that may block
 inline constexpr uint32_t am_least_requests = 16, am_most_requests = 65536;
 
 enum class AmKind : uint8_t { hello = 1, request = 2, reply = 3 };

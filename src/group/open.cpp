@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t max_members = 4096;
 constexpr size_t max_name = 200;
 constexpr size_t store_batch = 256; // keys of one request
-constexpr uint64_t window_bytes = 256 * 1024;
+constexpr uint64_t window_of_operations = 256 * 1024; // of the streams of the group itself
 constexpr uint64_t all_slots_bytes = uint64_t{16} << 20, min_slot = 64 * 1024, max_slot = 512 * 1024;
 constexpr uint64_t max_slot_bytes = uint64_t{16} << 20, slot_unit = 4096;
 constexpr size_t split_record_bytes = 512;
@@ -62,6 +62,7 @@ class Opening {
 
     Group::Settings settings;
     const uint64_t instance = random_number();
+    uint64_t window_bytes = window_of_operations;
 
     Result<void> listen(const std::string &address);
     std::string address() { return listener_->address(); }
@@ -577,6 +578,7 @@ Result<std::vector<Ref<Stream>>> connect_members(Group &group, Deadline &deadlin
     Opening opening(group.context(), deadline);
     opening.settings = group.settings;
     opening.settings.name += "/streams";
+    opening.window_bytes = group.context().settings.window_bytes;
     opening.settings.flags &= ~static_cast<uint32_t>(MUSTER_GROUP_MESSAGES);
     auto met = meet_again(group, opening, 0, 0, deadline);
     if (!met) return met.error();

@@ -13,8 +13,9 @@ namespace muster {
 namespace {
 
 constexpr uint32_t max_requests_of_memory = 256;
-constexpr size_t puts_under_way = 4, gets_under_way = 12; // pieces of one copy
-constexpr size_t freed_per_request = 512;                 // objects
+constexpr size_t pieces_under_way = 4;          // of one copy
+constexpr uint32_t max_small_reply = 64 * 1024; // of requests that do not lend their reply
+constexpr size_t freed_per_request = 512;       // objects
 
 } // namespace
 
@@ -32,7 +33,8 @@ Result<std::unique_ptr<RemoteLocales>> RemoteLocales::open(Memory &memory, Deadl
     Error why;
     std::unique_ptr<RemoteLocales> made;
     ActiveMessages::Settings settings;
-    settings.limits = {RemoteOperation::bytes + put_piece_bytes, max_requests_of_memory};
+    settings.limits = {RemoteOperation::bytes + piece_bytes, max_requests_of_memory};
+    settings.max_handler_reply = max_small_reply;
     if (auto am = ActiveMessages::make(group.context(), std::move(settings)); !am) {
         why = am.error();
     } else {
@@ -102,8 +104,6 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
     const bool may_read = lent == nullptr; // a begun copy does not read: the end of its queue ends its wait
     if (may_read) lent = &own;
     const bool is_put = what.kind == MUSTER_MEMORY_PUT;
-    const size_t piece_bytes = is_put ? put_piece_bytes : get_piece_bytes;
-    const size_t under_way = is_put ? puts_under_way : gets_under_way;
     const uint32_t peer = peers_[memory_.shape.locale_of(what.target)];
     ActiveMessages::Reader reader(*am_, am_->peer(peer));
     std::deque<ActiveMessages::Started> started;
@@ -119,7 +119,7 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
     };
     uint64_t done = 0;
     do {
-        if (started.size() == under_way) finish_first();
+        if (started.size() == pieces_under_way) finish_first();
         if (why.status != MUSTER_OK) break;
         muster_memory_operation piece = what;
         piece.bytes = std::min<uint64_t>(what.bytes - done, piece_bytes);
@@ -149,6 +149,7 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
         if (may_read) call->set_reader();
         Deadline once(0);
         const bool keeps_role = may_read && !is_put && reader.take();
+        if (what.bytes >= bulk_bytes) reader.expect_much();
         started.push_back(am_->start(made, keeps_role ? once : deadline, call));
         if (!started.back().call && keeps_role && started.back().why.status == MUSTER_TIMEOUT && !deadline.passed()) {
             reader.leave(); // others may have to read before there is room
@@ -179,14 +180,13 @@ Status RemoteLocales::begin(const muster_memory_operation &what, muster_memory_r
         return BegunCall::begin({am_->context(), MUSTER_DONE_MEMORY, body, [lent] { lent->end(); }}, wrap(queue), tag)
             .status();
     }
-    std::vector<char> request(RemoteOperation::bytes + (is_put ? what.bytes : 0));
-    RemoteOperation::put(request.data(), what);
-    if (is_put && what.bytes != 0) std::memcpy(&request[RemoteOperation::bytes], what.local, what.bytes);
+    char request[RemoteOperation::bytes];
+    RemoteOperation::put(request, what);
     void *const reply = is_get ? what.local : is_put ? nullptr : out;
     const size_t capacity = reply == nullptr ? 0 : is_get ? what.bytes : sizeof *out;
     return am_
-        ->begin({peers_[memory_.shape.locale_of(what.target)], number_of(MemoryHandler::run), request.data(),
-                 request.size(), reply, capacity, nullptr, 0, what.bytes},
+        ->begin({peers_[memory_.shape.locale_of(what.target)], number_of(MemoryHandler::run), request, sizeof request,
+                 reply, capacity, is_put ? what.local : nullptr, is_put ? what.bytes : 0, what.bytes},
                 queue, tag, MUSTER_DONE_MEMORY)
         .status();
 }

@@ -20,7 +20,8 @@ muster_status run_for_peer(void *user, uint32_t, const void *data, size_t bytes,
     if (what->signal != 0 && memory.shape.locale_of(what->signal) != memory.locale()) return MUSTER_E_ARG;
     muster_memory_result found{};
     if (what->kind == MUSTER_MEMORY_GET) {
-        if (what->bytes > capacity) return MUSTER_E_LIMIT;
+        if (what->bytes > capacity)
+            return memory.has(what->target, what->bytes) ? MUSTER_E_LIMIT : memory.shape.why_refused(what->target);
         what->local = reply;
         const Status status = memory.run_here(*what, found);
         if (status == MUSTER_OK) *out_bytes = what->bytes;
@@ -75,7 +76,7 @@ muster_status run_placed_for_peer(void *user, uint32_t, const void *data, size_t
 const unsigned char *lend_to_peer(void *user, const unsigned char *data, size_t bytes, size_t &out_bytes) {
     if (bytes != RemoteOperation::bytes) return nullptr;
     const uint64_t wanted = get_u64(data + RemoteOperation::size_at);
-    if (wanted < direct_bytes || wanted > RemoteLocales::get_piece_bytes) return nullptr;
+    if (wanted < direct_bytes || wanted > RemoteLocales::piece_bytes) return nullptr;
     unsigned char *place = nullptr;
     if (copy_of_peer(*static_cast<Memory *>(user), data, bytes, 0, MUSTER_MEMORY_GET, place)) out_bytes = wanted;
     return place;

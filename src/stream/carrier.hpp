@@ -85,6 +85,8 @@ class Carrier : public Object {
         return false;
     }
     virtual void unwatch(Queue &queue, Source &source) noexcept { (void)queue, (void)source; }
+    // A thread that blocks receives all that comes in until this call with false: bytes do not wake the queue, too.
+    virtual void pause_watch(bool is_paused) noexcept { (void)is_paused; }
     // The descriptor that watch() has registered is ready: which ::muster_stream_event to report now (0: none, e.g. a
     // heartbeat).
     virtual uint32_t fd_ready(uint32_t epoll_events) noexcept {

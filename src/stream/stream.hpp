@@ -150,6 +150,10 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Status read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved, bool arms = true) noexcept;
     // The next bytes are not reported until a read has returned AGAIN: the thread that calls this reads them.
     void disarm_reading() noexcept;
+    // For a thread that reads much, blocking, where a queue watches: it is not woken by what this thread reads.
+    void pause_watch(bool is_paused) noexcept {
+        if (carrier_ && carrier_watched_.load(std::memory_order_relaxed)) carrier_->pause_watch(is_paused);
+    }
     // Any thread. Shared memory: bytes that the peer has written since the start; false: the stream has no such count.
     bool published(uint64_t &out_bytes) noexcept {
         if (duplex_->shared()) out_bytes = in_.control().head.load(std::memory_order_acquire);

@@ -128,7 +128,10 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             status = MUSTER_TIMEOUT;
             break;
         }
-        status = await_bytes(std::clamp<size_t>(min - moved, 1, piece()), deadline, cancels);
+        // Another thread receives at this moment, or the loop does. A queue that watches the socket receives a few
+        // bytes only and leaves the rest to this thread.
+        const bool any = carrier_ && !duplex_->shared() && interest_.load(std::memory_order_relaxed) != 0;
+        status = await_bytes(any ? 1 : std::clamp<size_t>(min - moved, 1, piece()), deadline, cancels);
         if (status == MUSTER_TIMEOUT) status = MUSTER_OK; // check a last time
     }
     if (moved != 0) {

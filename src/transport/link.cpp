@@ -155,6 +155,12 @@ void Link::unwatch(Queue &queue, Source &source) noexcept {
     if (!is_over()) receiver_.watch_input();
 }
 
+void Link::pause_watch(bool is_paused) noexcept {
+    const std::lock_guard hold(watch_lock_);
+    // With EPOLLIN again, bytes that have arrived meanwhile are reported.
+    if (queue_ != nullptr) queue_->modify_fd(*source_, fd_.get(), is_paused ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP);
+}
+
 uint32_t Link::fd_ready(uint32_t epoll_events) noexcept {
     unsigned char staging[peep_bytes];
     if (!is_over()) {

@@ -53,6 +53,7 @@ class Link final : public Carrier,
     void engage() noexcept override;
     bool watch(Queue &queue, Source &source) noexcept override;
     void unwatch(Queue &queue, Source &source) noexcept override;
+    void pause_watch(bool is_paused) noexcept override;
     uint32_t fd_ready(uint32_t epoll_events) noexcept override;
     void taken() noexcept override;
     bool flush() noexcept override;

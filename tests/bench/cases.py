@@ -265,8 +265,9 @@ def pgas():
         for what, name in (("fetch", "fetch-add"), ("exchange", "compare-and-exchange"), ("put", "put 8 B")):
             yield latency("pgas", f"{name} elsewhere over {over}", elsewhere(what), stream)
         for what in ("put", "get"):
-            for size in (65536, MB80):
-                yield throughput("pgas", f"{what} {SIZES[size]} elsewhere over {over}", elsewhere(what, size),
+            for name, line, size in ((f"{what} 64 KiB", what, 65536), (f"{what} 64 KiB, 16 begun", f"begun-{what}", 65536),
+                                     (f"{what} 1 MiB", what, 1 << 20), (f"{what} 80 MB", what, MB80)):
+                yield throughput("pgas", f"{name} elsewhere over {over}", elsewhere(line, size),
                                  [("stream", command("link", "oneway", size, over=over))])
     yield from locales()
 

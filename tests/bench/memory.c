@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Global memory: rank 0 uses the segment of rank 1, another process of this host. Nanoseconds per operation, or GB/s.
- *   --over muster|address|bare|malloc --what fetch|exchange|put|get|allocate --size BYTES --scale PERCENT
+ *   --over muster|address|bare|malloc --what fetch|exchange|put|get|begun-put|begun-get|allocate --size BYTES
+ *   --scale PERCENT
+ * begun: up to 16 at a time, with a queue, as a stream has several messages under way.
  *   --mode tcp|shm: the segment is not mapped, as if it were on another host: active messages over this transport. The
  *   time of an operation is then printed as a half round trip, too (us).
  * address: the same on the address of the place, found each time by inline/memory.h, by the atomics of C, or memcpy.
@@ -15,14 +17,14 @@
 #include <stdatomic.h>
 
 static void check(const char *where, muster_status status, const muster_error *error) {
-    if (status != MUSTER_OK) die(where, error->message_bytes ? error->message : muster_status_name(status));
+    if (status != MUSTER_OK) die(where, error && error->message_bytes ? error->message : muster_status_name(status));
 }
 
 /* The segments are not mapped, and the group meets over this transport. */
 static const char *elsewhere;
 
-static muster_memory *open_rank(uint32_t rank, const char *store_url, uint64_t segment_bytes,
-                                muster_group **out_group) {
+static muster_memory *open_rank(uint32_t rank, const char *store_url, uint64_t segment_bytes, muster_group **out_group,
+                                muster_context **out_context) {
     static const char secret[] = "both ranks of the benchmark know this";
     char listen[64] = "tcp://127.0.0.1:0";
     if (elsewhere && !strcmp(elsewhere, "tcp")) snprintf(listen, sizeof listen, "tcp://127.0.0.1:0?upgrade=no");
@@ -34,6 +36,7 @@ static muster_memory *open_rank(uint32_t rank, const char *store_url, uint64_t s
     muster_memory *memory = NULL;
     muster_error error = {0};
     check("context", muster_context_create(&config, &context, &error), &error);
+    *out_context = context;
     check("store", muster_store_open(context, store_url, strlen(store_url), NULL, 10000000000, &store, &error), &error);
     const muster_group_config members = {.struct_size = sizeof members,
                                          .rank = rank,
@@ -47,6 +50,37 @@ static muster_memory *open_rank(uint32_t rank, const char *store_url, uint64_t s
                                         .flags = elsewhere ? MUSTER_MEMORY_NO_SHARED_MEMORY : 0};
     check("memory", muster_memory_open(*out_group, &sizes, 60000000000, &memory, &error), &error);
     return memory;
+}
+
+static void measure_begun(muster_memory *memory, muster_context *context, const struct options *o, int puts) {
+    enum { under_way = 16 };
+    muster_gptr block = 0;
+    muster_error error = {0};
+    muster_queue *queue = NULL;
+    check("queue", muster_queue_create(context, NULL, &queue, &error), &error);
+    check("allocate", muster_memory_allocate(memory, 1, o->size * under_way, -1, &block), &error);
+    unsigned char *const local = buffer(o->size * under_way);
+    memset(local, 1, o->size * under_way);
+    muster_memory_operation operation = {
+        .struct_size = sizeof operation, .kind = puts ? MUSTER_MEMORY_PUT : MUSTER_MEMORY_GET, .bytes = o->size};
+    long begun = 0, done = 0;
+    const double from = now_us();
+    while (done < o->count) {
+        muster_status status = MUSTER_AGAIN;
+        if (begun < o->count && begun - done < under_way) {
+            operation.target = block + (uint64_t)(begun % under_way) * o->size;
+            operation.local = local + (size_t)(begun % under_way) * o->size;
+            status = muster_memory_begin(memory, &operation, NULL, queue, 1);
+            if (status < 0) check("begin", status, NULL);
+            if (status == MUSTER_OK) begun++;
+        }
+        muster_completion entry;
+        if (status == MUSTER_AGAIN && muster_queue_next(queue, -1, &entry, NULL) == MUSTER_OK) {
+            check("entry", entry.status, NULL);
+            done++;
+        }
+    }
+    printf("gbps\t%.6g\n", (double)o->size * (double)o->count / (now_us() - from) * 1e-3);
 }
 
 static void measure(muster_memory *memory, const struct options *o, const char *what) {
@@ -124,16 +158,19 @@ int main(int argc, char **argv) {
     if (child < 0) die_errno("fork");
     char url[300] = "";
     muster_group *group = NULL;
-    const uint64_t segment = (o.size < 1 << 20 ? 1 << 20 : 2 * o.size) + (4 << 20);
+    const uint64_t segment = (o.size < 1 << 20 ? 1 << 20 : 2 * o.size) + (4 << 20); /* begun: 16 of 64 KiB */
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        take_core(CORES_TWO, 1);
         if (read(urls[0], url, sizeof url) <= 0) die("store", "no address");
-        open_rank(1, url, segment, &group);
+        muster_context *own;
+        open_rank(1, url, segment, &group, &own);
         close(ends[1]);
         if (read(ends[0], url, 1) != 0) die("end", "not expected"); /* sleeps until rank 0 has ended */
         _exit(0);
     }
     close(ends[0]);
+    take_core(CORES_TWO, 0);
     muster_context *context = NULL;
     muster_store_server *server = NULL;
     muster_error error = {0};
@@ -146,9 +183,11 @@ int main(int argc, char **argv) {
     check("address", muster_store_server_address(server, url, sizeof url - 1, &size), &error);
     url[size] = '\0';
     if (write(urls[1], url, size + 1) != (ssize_t)size + 1) die_errno("write");
-    muster_memory *const memory = open_rank(0, url, segment, &group);
-    take_core(CORES_TWO, 0);
-    measure(memory, &o, what);
+    muster_memory *const memory = open_rank(0, url, segment, &group, &context);
+    if (!strncmp(what, "begun-", 6))
+        measure_begun(memory, context, &o, !strcmp(what, "begun-put"));
+    else
+        measure(memory, &o, what);
     fflush(stdout);
     _exit(0);
 }
