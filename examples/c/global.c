@@ -79,6 +79,7 @@ static int share(muster_group *group, uint32_t flags, uint64_t rounds) {
     if (muster_memory_symmetric(g.memory, 32, 16, 30 * second, &words, &error) != MUSTER_OK ||
         muster_memory_symmetric(g.memory, 8 * table.buckets, 8, 30 * second, &table.offset, &error) != MUSTER_OK)
         return failed("symmetric memory", &error);
+    muster_memory_get_view(g.memory, &g.view);
     muster_memory_pointer(g.memory, 0, words, &head);
     muster_memory_pointer(g.memory, locales - 1, words + 16, &top);
     if (muster_memory_epoch(g.memory, &epoch) != MUSTER_OK ||

@@ -10,22 +10,37 @@
  *
  * Functions return 1 (done), 0 (empty, not found, or there already), or a failure: MUSTER_E_PEER if the locale of a
  * node has ended. MUSTER_AGAIN: no memory is left now. `token` belongs to the calling thread; it frees nodes with
- * muster_memory_reclaim(). */
+ * muster_memory_reclaim().
+ *
+ * A word or node of this host is used where it is mapped, by the atomics of C; muster_memory_run() does the same, with
+ * checks, and reaches all other hosts. Both may be mixed. */
 #ifndef GLOBAL_H
 #define GLOBAL_H
 
 #include <muster/inline/epoch.h>
-#include <muster/memory.h>
+#include <muster/inline/memory.h>
+#include <stddef.h>
 
 typedef struct global {
     muster_memory *memory;
     muster_epoch_token *token;
-    int64_t timeout_ns; /* of an operation on a locale elsewhere */
+    int64_t timeout_ns;      /* of an operation on a locale elsewhere */
+    muster_memory_view view; /* of muster_memory_get_view(); zero: each operation is a call */
 } global;
 
 /* ---- words and bytes anywhere; a failure, or 0 */
 
+/* NULL: its segment is not mapped here. */
+static inline uint64_t *global_words(const global *g, muster_gptr at) {
+    if (g->view.bases == NULL || g->view.bases[at >> g->view.offset_bits] == 0) return NULL;
+    return (uint64_t *)muster_memory_at_inline(&g->view, at);
+}
 static inline int global_read(const global *g, muster_gptr cell, uint64_t *out) {
+    const uint64_t *const word = global_words(g, cell);
+    if (word != NULL) {
+        *out = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+        return MUSTER_OK;
+    }
     const muster_memory_operation what = {.struct_size = sizeof what, .kind = MUSTER_MEMORY_READ, .target = cell};
     muster_memory_result seen = {0};
     const muster_status status = muster_memory_run(g->memory, &what, g->timeout_ns, &seen);
@@ -34,6 +49,9 @@ static inline int global_read(const global *g, muster_gptr cell, uint64_t *out) 
 }
 /* 1: the cell was `expected`, and is `desired` now. 0: it was another one. */
 static inline int global_exchange(const global *g, muster_gptr cell, uint64_t expected, uint64_t desired) {
+    uint64_t *const word = global_words(g, cell);
+    if (word != NULL)
+        return __atomic_compare_exchange_n(word, &expected, desired, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     const muster_memory_operation what = {.struct_size = sizeof what,
                                           .kind = MUSTER_MEMORY_COMPARE_EXCHANGE,
                                           .target = cell,
@@ -42,7 +60,18 @@ static inline int global_exchange(const global *g, muster_gptr cell, uint64_t ex
     const muster_status status = muster_memory_run(g->memory, &what, g->timeout_ns, NULL);
     return status == MUSTER_OK ? 1 : status == MUSTER_AGAIN ? 0 : status;
 }
+/* Whole words; each is read or written by itself, since another locale may change it. */
 static inline int global_copy(const global *g, uint32_t kind, muster_gptr at, void *local, uint64_t bytes) {
+    uint64_t *const words = global_words(g, at), *const own = (uint64_t *)local;
+    if (words != NULL) {
+        for (uint64_t i = 0; i < bytes / 8; i++) {
+            if (kind == MUSTER_MEMORY_GET)
+                own[i] = __atomic_load_n(&words[i], __ATOMIC_ACQUIRE);
+            else
+                __atomic_store_n(&words[i], own[i], __ATOMIC_RELEASE);
+        }
+        return MUSTER_OK;
+    }
     const muster_memory_operation what = {
         .struct_size = sizeof what, .kind = kind, .target = at, .local = local, .bytes = bytes};
     return muster_memory_run(g->memory, &what, g->timeout_ns, NULL);

@@ -45,7 +45,7 @@ static void table_of(const struct workload *w, const global *g, const global_tab
                            : random % 4 == 2 ? global_insert(g, table, own, key, random)
                                              : global_erase(g, table, key);
         if (status < 0) die("table", muster_status_name(status));
-        if (i % 64 == 0) muster_memory_reclaim(g->memory, g->token, UINT32_MAX, 0, NULL);
+        if (i % 1024 == 0) muster_memory_reclaim(g->memory, g->token, UINT32_MAX, 0, NULL); /* as the paper */
     }
 }
 
@@ -98,6 +98,7 @@ static void locale(const struct workload *w, int rank, const char *url) {
     muster_epoch *epoch = NULL;
     check("words", muster_memory_symmetric(g.memory, 8 * words, 64, -1, &offset, &error), &error);
     check("table", muster_memory_symmetric(g.memory, 8 * table.buckets, 64, -1, &table.offset, &error), &error);
+    check("view", muster_memory_get_view(g.memory, &g.view), &error);
     check("epoch", muster_memory_epoch(g.memory, &epoch), &error);
     check("token", muster_epoch_register(epoch, &g.token, &error), &error);
     check("barrier", muster_group_barrier(group, -1, &error), &error);

@@ -109,6 +109,7 @@ int main(int count, char **arguments) {
     must("pointer", muster_memory_pointer(g.memory, 2, offsets[1], &sums));
     for (uint32_t r = 0; r < locales; r++) must("pointer", muster_memory_pointer(g.memory, r, offsets[0], &cells[r]));
     muster_epoch *epoch;
+    must("view", muster_memory_get_view(g.memory, &g.view));
     must("epoch", muster_memory_epoch(g.memory, &epoch));
     must("token", muster_epoch_register(epoch, &g.token, &error));
 

@@ -49,6 +49,7 @@ int main(int count, char **arguments) {
     must("pointer", muster_memory_pointer(g.memory, 0, at[0], &top));
     must("pointer", muster_memory_pointer(g.memory, 0, at[1], &sums));
     muster_epoch *epoch;
+    must("view", muster_memory_get_view(g.memory, &g.view));
     must("epoch", muster_memory_epoch(g.memory, &epoch));
     must("token", muster_epoch_register(epoch, &g.token, &error));
     uint64_t sum = 0, value, popped = 0;
