@@ -2,7 +2,7 @@
 /* Three processes share a stack, a queue and a hash table in global memory. First they use each other's segments
  * directly, as processes of one host do; then as if each were on a host of its own, by active messages. At the end
  * everything that went in has come out once, and every node is freed. */
-#include "global.h"
+#include "global_table.h"
 
 #include <muster/muster.h>
 
@@ -72,7 +72,7 @@ static int share(muster_group *group, uint32_t flags, uint64_t rounds) {
     global g = {.timeout_ns = 30 * second};
     if (muster_memory_open(group, &config, 30 * second, &g.memory, &error) != MUSTER_OK)
         return failed("the memory", &error);
-    global_table table = {.buckets = 256};
+    global_table table = {.buckets = 16};
     uint64_t words = 0;
     muster_gptr top = 0, head = 0;
     muster_epoch *epoch = NULL;
@@ -92,6 +92,7 @@ static int share(muster_group *group, uint32_t flags, uint64_t rounds) {
     wrong |= work(&g, top, head, &table, rounds, &sum);
     if (muster_group_barrier(group, 60 * second, &error) != MUSTER_OK) return failed("a barrier", &error);
     if (own == 0) wrong |= clean_up(&g, top, head, &table, rounds, &sum, &found);
+    if (own == 0) global_table_clear(&g, &table);
     wrong |= free_all(&g);
     int64_t all[3] = {sum, (int64_t)found, wrong};
     if (muster_group_all_reduce(group, NULL, all, 3, MUSTER_TYPE_I64, MUSTER_REDUCE_SUM, 60 * second, &error) !=

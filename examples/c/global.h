@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack, a queue and a hash table in global memory, used by processes of one host or of several without a lock: each
- * change is one compare-and-exchange on a word of some locale. Nodes are blocks on any locale, named by global
- * pointers; epochs keep a node from being freed while a locale may read it, which also keeps its pointer from being
- * used again too early (the ABA problem).
+/* A stack and a queue in global memory, and what a hash table (global_table.h) needs, used by processes of one host or
+ * of several without a lock: each change is one compare-and-exchange on a word of some locale. Nodes are blocks on any
+ * locale, named by global pointers; epochs keep a node from being freed while a locale may read it, which also keeps
+ * its pointer from being used again too early (the ABA problem).
  *
- * The stack is that of R. K. Treiber (1986), the queue that of M. M. Michael and M. L. Scott (1996). The buckets of the
- * table are distributed over all locales in blocks, and each is an ordered list as of M. M. Michael (High performance
- * dynamic lock-free hash tables and list-based sets, 2002): the lowest bit of a node's `next` says that it is erased.
+ * The stack is that of R. K. Treiber (1986), the queue that of M. M. Michael and M. L. Scott (1996).
  *
  * Functions return 1 (done), 0 (empty, not found, or there already), or a failure: MUSTER_E_PEER if the locale of a
  * node has ended. MUSTER_AGAIN: no memory is left now. `token` belongs to the calling thread; it frees nodes with
@@ -195,124 +193,6 @@ static inline int global_dequeue(const global *g, muster_gptr head, uint64_t *ou
     *out_value = node.value;
     status = global_retire(g, first);
     return status != 0 ? status : 1;
-}
-
-/* ---- hash table: `buckets` words at the same offset of every locale, 0 at first */
-
-typedef struct global_table {
-    uint64_t offset;  /* of symmetric memory */
-    uint64_t buckets; /* of each locale */
-} global_table;
-
-static inline uint64_t global_bucket(const global *g, const global_table *t, uint64_t key, muster_gptr *out) {
-    uint64_t hash = key * 0x9E3779B97F4A7C15u;
-    hash ^= hash >> 32;
-    const uint64_t at = hash % (t->buckets * muster_memory_locales(g->memory));
-    return (uint64_t)muster_memory_pointer(g->memory, (uint32_t)(at / t->buckets), t->offset + 8 * (at % t->buckets),
-                                           out);
-}
-/* Where a key is, or belongs; pinned. Erased nodes on the way are unlinked, and noted in `unlinked`, 8 at most, and one
- * of the caller's. */
-typedef struct global_place {
-    muster_gptr previous, current; /* the word that points to the node, and the node or 0 */
-    global_node node;
-    int count;
-    muster_gptr unlinked[9];
-} global_place;
-
-static inline int global_search(const global *g, muster_gptr bucket, uint64_t key, global_place *p) {
-    int status;
-again:
-    p->previous = bucket;
-    if ((status = global_read(g, bucket, &p->current)) != 0) return status;
-    for (;;) {
-        if (p->current == 0) return 0;
-        if ((status = global_copy(g, MUSTER_MEMORY_GET, p->current, &p->node, sizeof p->node)) != 0) return status;
-        const muster_gptr next = p->node.next & ~(uint64_t)1;
-        if (p->node.next & 1) {
-            if (p->count == 8) return 2; /* the caller retires them, which it cannot while it is pinned */
-            if ((status = global_exchange(g, p->previous, p->current, next)) < 0) return status;
-            if (status == 0) goto again;
-            p->unlinked[p->count++] = p->current;
-            p->current = next;
-            continue;
-        }
-        if (p->node.key >= key) return p->node.key == key;
-        p->previous = p->current;
-        p->current = next;
-    }
-}
-static inline int global_leave(const global *g, global_place *p, int result) {
-    global_unpin(g, 0);
-    while (p->count > 0) {
-        const int status = global_retire(g, p->unlinked[--p->count]);
-        if (status != 0 && result >= 0) result = status;
-    }
-    return result;
-}
-static inline int global_find(const global *g, const global_table *t, uint64_t key, uint64_t *out_value) {
-    muster_gptr bucket;
-    int status = (int)global_bucket(g, t, key, &bucket);
-    global_place p = {.count = 0};
-    if (status != 0) return status;
-    do {
-        global_pin(g);
-        status = global_search(g, bucket, key, &p);
-        if (status == 1) *out_value = p.node.value;
-        status = global_leave(g, &p, status);
-    } while (status == 2);
-    return status;
-}
-/* Returns 0 if the table has the key already. */
-static inline int global_insert(const global *g, const global_table *t, uint32_t locale, uint64_t key, uint64_t value) {
-    global_node node = {.key = key, .value = value};
-    muster_gptr bucket, made;
-    int status = (int)global_bucket(g, t, key, &bucket);
-    if (status == 0) status = global_make(g, locale, &node, &made);
-    if (status != 0) return status;
-    for (;;) {
-        global_place p = {.count = 0};
-        global_pin(g);
-        status = global_search(g, bucket, key, &p);
-        if (status == 0) {
-            status = global_copy(g, MUSTER_MEMORY_PUT, made, &p.current, sizeof p.current);
-            if (status == 0 && (status = global_exchange(g, p.previous, p.current, made)) == 1)
-                return global_leave(g, &p, 1);
-            if (status == 0) status = 2; /* another one has changed the list */
-        }
-        status = global_leave(g, &p, status);
-        if (status == 2) continue;
-        const muster_status freed =
-            muster_memory_free(g->memory, made, g->timeout_ns); /* no other locale has seen the node */
-        return status == 1 ? (freed < 0 ? freed : 0) : status;
-    }
-}
-static inline int global_erase(const global *g, const global_table *t, uint64_t key) {
-    muster_gptr bucket;
-    int status = (int)global_bucket(g, t, key, &bucket);
-    if (status != 0) return status;
-    for (;;) {
-        global_place p = {.count = 0};
-        global_pin(g);
-        status = global_search(g, bucket, key, &p);
-        if (status != 1) {
-            status = global_leave(g, &p, status);
-            if (status == 2) continue;
-            return status;
-        }
-        status = global_exchange(g, p.current, p.node.next, p.node.next | 1);
-        if (status != 1) {
-            status = global_leave(g, &p, status);
-            if (status == 0) continue;
-            return status;
-        }
-        /* It is erased. A later search unlinks it if this does not. */
-        if (global_exchange(g, p.previous, p.current, p.node.next) == 1)
-            p.unlinked[p.count++] = p.current;
-        else
-            global_search(g, bucket, key, &p);
-        return global_leave(g, &p, 1);
-    }
 }
 
 #endif

@@ -11,20 +11,10 @@ constexpr size_t max_deferred_bytes = 1024 * 1024;
 
 } // namespace
 
-AmPeer::Limits AmPeer::limits() noexcept {
-    const std::lock_guard hold(lock_);
-    return limits_;
-}
-
 void AmPeer::set_limits(const AmHello &of_peer) noexcept {
-    const std::lock_guard hold(lock_);
-    limits_ = {std::min(own_.max_bytes, of_peer.max_bytes), std::min(own_.max_requests, of_peer.max_requests)};
-    has_limits_ = true;
-}
-
-bool AmPeer::has_limits() noexcept {
-    const std::lock_guard hold(lock_);
-    return has_limits_;
+    const Limits both{std::min(own_.max_bytes, of_peer.max_bytes), std::min(own_.max_requests, of_peer.max_requests)};
+    limits_.store(uint64_t{both.max_bytes} << 32 | both.max_requests, std::memory_order_release);
+    has_limits_.store(true, std::memory_order_release); // pairs with has_limits()
 }
 
 // Writes blocks until one is not written whole, which then begins with what is left of it.
@@ -96,7 +86,7 @@ void AmPeer::hello() {
 // Under the lock. The slot is the request's once free_ has lost it.
 Status AmPeer::take_slot(AmCall &call, uint32_t handler, size_t bytes, AmHead &out_head) {
     if (ended_) return why_.status;
-    if (bytes > limits_.max_bytes || outstanding_ >= limits_.max_requests || out_.copied_bytes() > max_waiting_bytes)
+    if (bytes > limits().max_bytes || outstanding_ >= limits().max_requests || out_.copied_bytes() > max_waiting_bytes)
         return MUSTER_AGAIN;
     if (free_.empty()) {
         slots_.emplace_back();
@@ -180,7 +170,7 @@ Status AmPeer::reply(uint64_t id, Status status, const void *data, size_t bytes)
     head.status = status;
     head.payload = static_cast<uint32_t>(bytes);
     head.id = id;
-    const uint64_t most = uint64_t{own_.max_requests} * (AmHead::bytes + limits_.max_bytes) + max_waiting_bytes;
+    const uint64_t most = uint64_t{own_.max_requests} * (AmHead::bytes + limits().max_bytes) + max_waiting_bytes;
     if (out_.copied_bytes() + AmHead::bytes + bytes > 2 * most) return MUSTER_E_PROTOCOL;
     write(head, {data, bytes});
     return MUSTER_OK;
@@ -274,7 +264,7 @@ bool AmPeer::end(const Error &why, std::string_view text_for_peer) noexcept {
     std::vector<Slot> left;
     {
         const std::lock_guard hold(lock_);
-        if (std::exchange(ended_, true)) return false;
+        if (ended_.exchange(true, std::memory_order_acq_rel)) return false;
         why_ = why;
         left.swap(slots_);
         free_.clear();
@@ -299,8 +289,8 @@ void AmPeer::get(muster_am_peer &out, Error &why) noexcept {
     out.sent = sent_;
     out.executed = executed_.get();
     out.unsent_bytes = out_.bytes();
-    out.max_bytes = limits_.max_bytes;
-    out.max_requests = limits_.max_requests;
+    out.max_bytes = limits().max_bytes;
+    out.max_requests = limits().max_requests;
 }
 
 bool AmPeer::begin_reading(bool is_loop) noexcept {

@@ -48,7 +48,11 @@ class AmPeer final : public Object {
     // returned and no thread is between begin_writing() and the end of write_waiting().
     Status reply_lent(uint64_t id, std::string_view lent);
     void hello();
-    Limits limits() noexcept;
+    // What both sides accept. Before the hello of the peer: what every peer does.
+    Limits limits() const noexcept {
+        const uint64_t now = limits_.load(std::memory_order_acquire); // one word, so both are of the same hello
+        return {static_cast<uint32_t>(now >> 32), static_cast<uint32_t>(now)};
+    }
     void flush() noexcept; // the stream has room
     // The role of the writer of what waits, for a thread that may block: until nothing waits, the stream has taken
     // nothing for this time, or the peer has ended. False: there is nothing to write, or another thread writes.
@@ -61,7 +65,8 @@ class AmPeer final : public Object {
     void keep_failure(Status status) noexcept;
     Status take_failure() noexcept;
     uint32_t outstanding() noexcept;
-    bool has_ended(Error *why = nullptr) noexcept;
+    bool has_ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+    bool has_ended(Error *why) noexcept; // which may be null
     // Ends it, once: all calls end with this error. The stream is aborted.
     bool end(const Error &why, std::string_view text_for_peer) noexcept;
     void get(muster_am_peer &out, Error &why) noexcept;
@@ -100,8 +105,8 @@ class AmPeer final : public Object {
     bool is_read_in_bulk = false; // by a thread that executes requests whose payload is in its place, and no others
     bool has_hello = false;
     void set_limits(const AmHello &of_peer) noexcept;
-    // Any thread: are limits() those of the peer? Before, they are those that every peer accepts.
-    bool has_limits() noexcept;
+    // Any thread: has the hello arrived?
+    bool has_limits() const noexcept { return has_limits_.load(std::memory_order_acquire); }
 
   private:
     ~AmPeer() override {
@@ -122,8 +127,8 @@ class AmPeer final : public Object {
     bool has_handle_ = false;
     Counter executed_;
     std::mutex lock_; // guards the rest
-    Limits limits_{am_least_bytes, am_least_requests};
-    bool has_limits_ = false;
+    std::atomic<uint64_t> limits_{uint64_t{am_least_bytes} << 32 | am_least_requests};
+    std::atomic<bool> has_limits_{false}; // release: limits_ was set before
     AmOutgoing out_;
     struct Slot {
         Ref<AmCall> call;
@@ -134,7 +139,8 @@ class AmPeer final : public Object {
     uint32_t outstanding_ = 0, served_ = 0;
     uint64_t sent_ = 0;
     Status failure_ = MUSTER_OK;              // of unattended calls
-    bool ended_ = false, is_written_ = false; // a thread writes without the lock; what others write waits in out_
+    std::atomic<bool> ended_{false}; // set under the lock
+    bool is_written_ = false;        // a thread writes without the lock; what others write waits in out_
     Error why_;
     bool is_read_ = false, loop_was_refused_ = false;
     std::vector<Frame> deferred_;

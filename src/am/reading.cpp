@@ -11,7 +11,7 @@ namespace {
 constexpr int reads_per_turn = 16; // of one peer, before others come
 constexpr size_t caller_buffer_bytes = 4096;
 constexpr int64_t poll_turn_ns = 50'000; // then the loop looks at its descriptors
-constexpr uint32_t looks_per_check = 8;  // whether a task or a timer is due
+constexpr uint32_t looks_per_check = 8;  // at the clock, and whether a task or a timer is due
 } // namespace
 
 // Loop thread. `arms`: the next bytes wake it; otherwise it polls this peer. True: something
@@ -53,6 +53,7 @@ void ActiveMessages::poll() noexcept {
     const int64_t from = now_ns();
     int64_t seen = from;
     uint32_t looks = 0;
+    bool has_read = false; // since the last look at the clock
     for (;;) {
         bool any = false;
         for (Polled &one : polled_) {
@@ -60,9 +61,16 @@ void ActiveMessages::poll() noexcept {
             if (one.peer->stream().published(published) && std::exchange(one.seen, published) == published) continue;
             any = read(*one.peer, false) || any;
         }
-        const int64_t now = now_ns();
         if (any) {
             polling_.paid();
+            has_read = true;
+        }
+        if (++looks % looks_per_check != 0) {
+            pause_cpu();
+            continue;
+        }
+        const int64_t now = now_ns();
+        if (std::exchange(has_read, false)) {
             last_request_ns_ = now;
         } else if (now - seen > Polling::late_ns) {
             if (polling_.was_late(now - seen)) break;
@@ -72,12 +80,11 @@ void ActiveMessages::poll() noexcept {
             polling_.did_not();
             break;
         }
-        if (now - from > poll_turn_ns || (++looks % looks_per_check == 0 && context_->loop().is_due())) {
+        if (now - from > poll_turn_ns || context_->loop().is_due()) {
             turn_task_.post(*context_);
             return;
         }
         seen = now;
-        pause_cpu();
     }
     for (const Polled &one : std::exchange(polled_, {})) read(*one.peer, true);
 }

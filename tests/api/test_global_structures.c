@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The stack, the queue and the hash table of examples/c/global.h are linearizable, over 2, 4 and 8 locales that share
-// their memory or none of it: each records short histories, and a search looks for an order of their operations that a
-// sequential one explains. No node is left in the end. MUSTER_SEED selects the operations. ctest: quick timeout=120
-#include "examples/c/global.h"
+// The stack and the queue of examples/c/global.h, and the table of global_table.h, are linearizable, over 2, 4 and 8
+// locales that share their memory or none of it: each records short histories, and a search looks for an order of
+// their operations that a sequential one explains. No node is left in the end. MUSTER_SEED selects the operations.
+// ctest: quick timeout=120
+// quick timeout=120
+#include "examples/c/global_table.h"
 
 #include "linearizable.h"
 #include "memory_run.h"
@@ -14,7 +16,7 @@ enum { max_locales = 8, all_operations = 16, keys = 3 };
 // Of all locales, which are threads here: one clock orders the operations.
 static struct shared {
     structure what;
-    int rounds;
+    int rounds, nested; // rounds at whose end the bucket was an array
     uint64_t seed;
     _Atomic uint64_t clock, met;
     operation history[all_operations];
@@ -60,7 +62,13 @@ static void make_empty(const global *g, const places *at) {
     }
     while (run.what == a_queue && global_dequeue(g, at->head, &value) == 1) {
     }
-    for (uint64_t key = 1; run.what == a_table && key <= keys; key++) global_erase(g, &at->table, key);
+    if (run.what == a_table) {
+        muster_gptr bucket;
+        CHECK(global_bucket(g, &at->table, 1, &bucket) == MUSTER_OK);
+        CHECK(global_read(g, bucket, &value) == MUSTER_OK);
+        run.nested += (value & global_nested) != 0;
+        global_table_clear(g, &at->table);
+    }
 }
 
 // Each thread has mapped the memory of the group at an address of its own, so a sanitizer does not see what a barrier
@@ -78,7 +86,7 @@ static void take_part(member *me) {
     if (me->rank % 2 == 0) CHECK(muster_memory_get_view(g.memory, &g.view) == MUSTER_OK); // the others make calls
     CHECK(muster_memory_epoch(g.memory, &epoch) == MUSTER_OK);
     CHECK(muster_epoch_register(epoch, &g.token, NULL) == MUSTER_OK);
-    places at_all = {.table.buckets = 1};
+    places at_all = {.table = {.buckets = 1, .nest_at = 1}}; // an array in each round, and arrays in it
     at_all.top = at(g.memory, me->size - 1, symmetric(g.memory, 8, 8));
     at_all.head = at(g.memory, 0, symmetric(g.memory, 16, 16));
     at_all.table.offset = symmetric(g.memory, 8 * at_all.table.buckets, 8);
@@ -129,6 +137,7 @@ static void take_part(member *me) {
 static void record(structure what) {
     const char *const seed = getenv("MUSTER_SEED");
     run.what = what;
+    run.nested = 0;
     run.seed = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
     printf("MUSTER_SEED=%llu\n", (unsigned long long)run.seed);
     fflush(stdout);
@@ -141,6 +150,7 @@ static void record(structure what) {
         run_members(locales, &(member){0}, take_part);
     }
     memory_flags = 0;
+    if (what == a_table) CHECK(run.nested > 100);
 }
 static void test_histories_of_the_stack(void **state) {
     (void)state, record(a_stack);

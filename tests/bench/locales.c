@@ -6,7 +6,7 @@
  */
 #include "locales.h"
 
-#include "../../examples/c/global.h"
+#include "../../examples/c/global_table.h"
 
 #include <muster/inline/memory.h>
 #include <muster/muster.h>
