@@ -46,6 +46,8 @@ class ActiveMessages final : public Object, private Source {
         unsigned char *(*place)(void *user, const unsigned char *data, size_t total) = nullptr;
         size_t place_after = 0;
         muster_am_fn placed = nullptr;
+        // Replies itself, later or at once; false: `function` executes the request.
+        bool (*later)(void *user, AmPeer &peer, uint64_t id, const unsigned char *data, size_t bytes) = nullptr;
         // The bytes of a successful reply where they are; null: `function` executes the request.
         const unsigned char *(*lend)(void *user, const unsigned char *data, size_t bytes, size_t &out_bytes) = nullptr;
     };

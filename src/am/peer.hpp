@@ -138,7 +138,7 @@ class AmPeer final : public Object {
     std::vector<uint32_t> free_;
     uint32_t outstanding_ = 0, served_ = 0;
     uint64_t sent_ = 0;
-    Status failure_ = MUSTER_OK;              // of unattended calls
+    Status failure_ = MUSTER_OK;     // of unattended calls
     std::atomic<bool> ended_{false}; // set under the lock
     bool is_written_ = false;        // a thread writes without the lock; what others write waits in out_
     Error why_;

@@ -146,6 +146,10 @@ bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned ch
         if (handler.function == nullptr) return give_to_host(from, head, payload, handler);
         const std::lock_guard executing(execution_lock_);
         if (from.has_ended()) return false; // close() waits for the lock, and no handler follows
+        if (handler.later != nullptr && handler.later(handler.user, from, head.id, payload, head.payload)) {
+            from.count_executed();
+            return !from.has_ended();
+        }
         const size_t capacity = std::min<size_t>(from.limits().max_bytes, scratch_.size());
         const unsigned char *lent = nullptr;
         if (handler.lend != nullptr) lent = handler.lend(handler.user, payload, head.payload, bytes);

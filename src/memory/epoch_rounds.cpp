@@ -10,14 +10,6 @@ namespace muster {
 namespace {
 
 constexpr int64_t answer_timeout_ns = 5'000'000'000; // a node that is stopped holds up the epoch, not the process
-// What a round asks for: {what, first, second}, 8 bytes each. The reply is the epoch of that node.
-enum RoundRequest : uint64_t {
-    raise_copies = 1, // the epoch is at least `first`, stamps at least `second`
-    find_pins = 2,    // OK: no token is pinned before `first`; otherwise AGAIN
-    end_round = 3,    // as raise_copies; the lease of the round ends
-    exclude = 4       // the locale `first` has ended for another one: disconnect it
-};
-constexpr size_t request_bytes = 24, reply_bytes = 8;
 
 } // namespace
 
@@ -56,82 +48,99 @@ void EpochRounds::run() noexcept {
 bool EpochRounds::round() {
     const uint64_t epoch = epoch_->now();
     node_.rounds.fetch_add(1, std::memory_order_relaxed);
+    const auto nodes = static_cast<uint32_t>(memory_.nodes.nodes.size());
+    RoundRequest ask{RoundRequest::raise_copies, epoch, epoch + 1, memory_.nodes.own, {1, nodes}};
     // No token anywhere is pinned later than `epoch` before each node has confirmed that it stamps with more.
     epoch_->raise(epoch, epoch + 1);
     uint64_t found = epoch;
-    if (!ask_all(raise_copies, epoch, epoch + 1, found)) return false;
+    if (ask_all(ask, found) != MUSTER_OK) return false;
     if (found > epoch) { // a round of another node was faster
         epoch_->raise(found, found);
         return true;
     }
     muster_epoch_attempt attempt{};
-    if (!epoch_->scan(epoch, attempt) || !ask_all(find_pins, epoch, 0, found)) return false;
+    ask.what = RoundRequest::find_pins, ask.second = 0;
+    if (!epoch_->scan(epoch, attempt) || ask_all(ask, found) != MUSTER_OK) return false;
     epoch_->raise(epoch + 1, epoch + 1);
-    unsigned char request[request_bytes];
-    put_u64(request, end_round);
-    put_u64(request + 8, epoch + 1);
-    put_u64(request + 16, epoch + 1);
-    // This does not wait for the replies: a node that does not get the request learns the epoch in the next round.
-    const auto handler = static_cast<uint32_t>(MemoryHandler::epoch);
-    for (uint32_t node = 0; node < memory_.nodes.nodes.size(); node++) {
-        if (node == memory_.nodes.own) continue;
-        for (const uint32_t locale : memory_.nodes.nodes[node]) {
-            const auto begun = memory_.remote().am().begin(
-                {memory_.remote().peer_of(locale), handler, request, sizeof request, nullptr, 0}, nullptr, 0);
-            if (begun && begun.status() == MUSTER_OK) break;
-        }
-    }
+    ask.what = RoundRequest::end_round, ask.first = ask.second = epoch + 1;
+    end_all(memory_, ask, fan_out());
     return true;
 }
 
-// Asks every other node, by its first locale that has not ended. False: one has not answered with OK. `out_epoch` grows
-// to the largest epoch of a node.
-bool EpochRounds::ask_all(uint32_t what, uint64_t first, uint64_t second, uint64_t &out_epoch) {
-    RemoteLocales &remote = memory_.remote();
-    unsigned char request[request_bytes];
-    put_u64(request, what);
-    put_u64(request + 8, first);
-    put_u64(request + 16, second);
-    Deadline deadline(answer_timeout_ns);
-    const auto begin = [&](Ask &ask) {
-        ask.started = remote.am().start({remote.peer_of(ask.locale), static_cast<uint32_t>(MemoryHandler::epoch),
-                                         request, sizeof request, ask.reply, sizeof ask.reply},
-                                        deadline);
-    };
-    std::deque<Ask> asked; // the replies stay where they are
-    for (uint32_t node = 0; node < memory_.nodes.nodes.size(); node++) {
-        if (node == memory_.nodes.own) continue;
-        asked.emplace_back().locale = memory_.nodes.nodes[node].front();
-        begin(asked.back());
-    }
-    bool good = true;
-    for (Ask &ask : asked) {
-        const uint32_t node = memory_.nodes.node_of[ask.locale];
-        const std::vector<uint32_t> &locales = memory_.nodes.nodes[node];
-        for (size_t next = 1;; next++) {
-            const auto outcome = remote.am().finish(ask.started, deadline);
-            if (outcome.why.status == MUSTER_OK) {
-                if (outcome.bytes == reply_bytes) out_epoch = std::max(out_epoch, get_u64(ask.reply));
-                break;
+// This does not wait for the replies: a node that does not get the request learns the epoch in the next round.
+void EpochRounds::end_all(Memory &memory, RoundRequest what, uint32_t fan_out) {
+    for (const RoundRequest::Part &part : what.part.cut(fan_out)) {
+        what.part = part;
+        bool is_sent = false;
+        for (; !is_sent && what.part.first != what.part.end; what.part.first++) {
+            unsigned char request[RoundRequest::bytes];
+            what.put(request);
+            for (const uint32_t locale : memory.nodes.nodes[what.node(memory.nodes)]) {
+                const auto begun =
+                    memory.remote().am().begin({memory.remote().peer_of(locale), number_of(MemoryHandler::epoch),
+                                                request, sizeof request, nullptr, 0},
+                                               nullptr, 0);
+                is_sent = begun && begun.status() == MUSTER_OK;
+                if (is_sent) break;
             }
-            if (!remote.has_ended(ask.locale, nullptr)) { // pinned, or not in time: this round has failed
-                good = false;
-                break;
-            }
-            // Its end may be that of this process: then the others may go on with it.
-            if (remote.am().is_closing()) {
-                good = false;
-                break;
-            }
-            if (next == locales.size()) { // all locales of the node have ended: none is pinned
-                exclude_ended(node);
-                break;
-            }
-            ask.locale = locales[next];
-            begin(ask);
         }
     }
-    return good;
+}
+
+// Asks every node of the part, by its first locale that has not ended. OK: all have answered with OK. `out_epoch` grows
+// to the largest epoch of a node.
+Status EpochRounds::ask_all(RoundRequest what, uint64_t &out_epoch) {
+    Deadline deadline(answer_timeout_ns);
+    for (;;) {
+        std::deque<Ask> asked; // the replies stay where they are
+        for (const RoundRequest::Part &part : what.part.cut(fan_out())) {
+            asked.emplace_back().part = part;
+            begin_ask(what, asked.back(), deadline);
+        }
+        Status worst = MUSTER_OK;
+        for (Ask &ask : asked) {
+            const Status status = finish_ask(what, ask, deadline, out_epoch);
+            if (status == MUSTER_E_UNREACHABLE || worst == MUSTER_OK) worst = status;
+        }
+        if (worst != MUSTER_E_UNREACHABLE || asks_itself_) return worst;
+        asks_itself_ = true;
+    }
+}
+
+void EpochRounds::begin_ask(RoundRequest what, Ask &ask, Deadline &deadline) {
+    RemoteLocales &remote = memory_.remote();
+    what.part = ask.part;
+    unsigned char request[RoundRequest::bytes];
+    what.put(request);
+    const uint32_t locale = memory_.nodes.nodes[what.node(memory_.nodes)][ask.next];
+    ask.started = remote.am().start(
+        {remote.peer_of(locale), number_of(MemoryHandler::epoch), request, sizeof request, ask.reply, sizeof ask.reply},
+        deadline);
+}
+
+// While the first node of the part has ended, the next one is asked for the rest.
+Status EpochRounds::finish_ask(RoundRequest what, Ask &ask, Deadline &deadline, uint64_t &out_epoch) {
+    RemoteLocales &remote = memory_.remote();
+    for (;;) {
+        const auto outcome = remote.am().finish(ask.started, deadline);
+        if (outcome.why.status == MUSTER_OK) {
+            if (outcome.bytes == sizeof ask.reply) out_epoch = std::max(out_epoch, get_u64(ask.reply));
+            return MUSTER_OK;
+        }
+        what.part = ask.part;
+        const uint32_t node = what.node(memory_.nodes);
+        const std::vector<uint32_t> &locales = memory_.nodes.nodes[node];
+        if (!remote.has_ended(locales[ask.next], nullptr)) // pinned, or not in time: this round has failed
+            return outcome.why.status == MUSTER_E_UNREACHABLE ? MUSTER_E_UNREACHABLE : MUSTER_AGAIN;
+        // Its end may be that of this process: then the others may go on with it.
+        if (remote.am().is_closing()) return MUSTER_AGAIN;
+        if (++ask.next == locales.size()) { // all locales of the node have ended: none is pinned
+            exclude_ended(node);
+            ask.next = 0;
+            if (++ask.part.first == ask.part.end) return MUSTER_OK;
+        }
+        begin_ask(what, ask, deadline);
+    }
 }
 
 // Once for each locale: those that have disconnected it remember that.
@@ -141,51 +150,76 @@ void EpochRounds::exclude_ended(uint32_t node) {
     Deadline deadline(answer_timeout_ns);
     for (const uint32_t locale : memory_.nodes.nodes[node]) {
         if (excluded_[locale]) continue;
-        unsigned char request[request_bytes] = {};
-        put_u64(request, exclude);
-        put_u64(request + 8, locale);
+        unsigned char request[RoundRequest::bytes];
+        RoundRequest{RoundRequest::exclude, locale, 0, 0, {}}.put(request);
         std::deque<ActiveMessages::Started> started;
         for (uint32_t other = 0; other < memory_.shape.locales; other++)
             if (!memory_.is_here(other) && memory_.nodes.node_of[other] != node)
-                started.push_back(remote.am().start({remote.peer_of(other), static_cast<uint32_t>(MemoryHandler::epoch),
-                                                     request, sizeof request, nullptr, 0},
-                                                    deadline));
+                started.push_back(remote.am().start(
+                    {remote.peer_of(other), number_of(MemoryHandler::epoch), request, sizeof request, nullptr, 0},
+                    deadline));
         for (auto &one : started) remote.am().finish(one, deadline);
         excluded_[locale] = true;
     }
 }
 
-Status EpochRounds::answer(const unsigned char *data, size_t bytes, unsigned char *reply, size_t &out_bytes) noexcept {
-    if (bytes != request_bytes) return MUSTER_E_PROTOCOL;
-    const uint64_t what = get_u64(data), first = get_u64(data + 8), second = get_u64(data + 16);
+Status EpochRounds::perform(const RoundRequest &what) noexcept {
     constexpr uint64_t max_epoch = uint64_t{1} << 62;
-    if (what != exclude && (first == 0 || first > max_epoch || second > first + 1)) return MUSTER_E_PROTOCOL;
-    Status status = MUSTER_OK;
-    switch (what) {
-    case raise_copies:
-        epoch_->raise(first, second);
+    const bool is_round = what.what == RoundRequest::raise_copies || what.what == RoundRequest::find_pins ||
+                          what.what == RoundRequest::end_round;
+    if (is_round && (what.first == 0 || what.first > max_epoch || what.second > what.first + 1))
+        return MUSTER_E_PROTOCOL;
+    switch (what.what) {
+    case RoundRequest::raise_copies:
+        epoch_->raise(what.first, what.second);
         node_.lease_until_ns.store(now_ns() + lease_ns, std::memory_order_relaxed);
-        break;
-    case find_pins: {
+        return MUSTER_OK;
+    case RoundRequest::find_pins: {
         muster_epoch_attempt attempt{};
-        if (!epoch_->scan(first, attempt)) status = MUSTER_AGAIN;
-        break;
+        return epoch_->scan(what.first, attempt) ? MUSTER_OK : MUSTER_AGAIN;
     }
-    case end_round:
-        epoch_->raise(first, second);
+    case RoundRequest::end_round:
+        epoch_->raise(what.first, what.second);
         node_.lease_until_ns.store(0, std::memory_order_relaxed);
-        break;
-    case exclude:
-        if (first >= memory_.shape.locales) return MUSTER_E_PROTOCOL;
-        if (!memory_.is_here(static_cast<uint32_t>(first)))
-            memory_.remote().disconnect(static_cast<uint32_t>(first), "another locale cannot reach this one");
-        break;
+        return MUSTER_OK;
+    case RoundRequest::exclude:
+        if (what.first >= memory_.shape.locales) return MUSTER_E_PROTOCOL;
+        if (!memory_.is_here(static_cast<uint32_t>(what.first)))
+            memory_.remote().disconnect(static_cast<uint32_t>(what.first), "another locale cannot reach this one");
+        return MUSTER_OK;
     default:
         return MUSTER_E_PROTOCOL;
     }
+}
+
+Status EpochRounds::answer(const unsigned char *data, size_t bytes, unsigned char *reply, size_t &out_bytes) noexcept {
+    RoundRequest what;
+    if (!RoundRequest::get(data, bytes, what)) return MUSTER_E_PROTOCOL;
+    const Status status = perform(what);
     put_u64(reply, epoch_->now());
-    out_bytes = reply_bytes;
+    out_bytes = RoundRequest::reply_bytes;
     return status;
+}
+
+bool EpochRounds::relay(AmPeer &peer, uint64_t id, const unsigned char *data, size_t bytes) noexcept {
+    RoundRequest what;
+    if (!RoundRequest::get(data, bytes, what) || !what.part.fits(memory_.nodes) || what.part.is_one()) return false;
+    if (what.node(memory_.nodes) != memory_.nodes.own) return false;
+    const Status status = perform(what);
+    what.part.first++;
+    if (what.what == RoundRequest::end_round && status == MUSTER_OK) {
+        try {
+            end_all(memory_, what, RoundRequest::fan_out);
+        } catch (const std::bad_alloc &) { // they learn the epoch in the next round
+        }
+    } else if (status == MUSTER_OK) {
+        relays_->begin(what, peer, id, epoch_->now());
+        return true;
+    }
+    unsigned char reply[RoundRequest::reply_bytes];
+    put_u64(reply, epoch_->now());
+    memory_.remote().am().reply(peer, id, status, reply, sizeof reply);
+    return true;
 }
 
 } // namespace muster

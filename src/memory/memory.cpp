@@ -218,7 +218,13 @@ Result<muster_epoch *> Memory::epoch() {
     if (const Status status = muster_epoch_open(&config, &epoch_, &detail); status != MUSTER_OK)
         return Error::make(status, "%s", detail.message);
     if (remote_) {
-        kept_rounds_ = make_ref<EpochRounds>(*this, *reinterpret_cast<NodeHead *>(base()), Ref<Epoch>(unwrap(epoch_)));
+        auto relays = RoundRelays::make(*this);
+        if (!relays) {
+            muster_epoch_release(std::exchange(epoch_, nullptr));
+            return relays.error();
+        }
+        kept_rounds_ = make_ref<EpochRounds>(*this, *reinterpret_cast<NodeHead *>(base()), Ref<Epoch>(unwrap(epoch_)),
+                                             std::move(*relays));
         rounds_.store(kept_rounds_.get(), std::memory_order_release);
     }
     return epoch_;

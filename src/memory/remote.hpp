@@ -18,7 +18,7 @@ inline uint32_t number_of(MemoryHandler handler) noexcept {
 class RemoteLocales {
   public:
     static constexpr size_t stats_words = sizeof(muster_memory_stats) / sizeof(uint64_t); // of a reply
-    static constexpr size_t begun_bytes = 64 * 1024; // a larger copy that is begun takes a thread
+    static constexpr size_t begun_bytes = 64 * 1024;       // a larger copy that is begun takes a thread
     static constexpr size_t piece_bytes = 8 * 1024 * 1024; // of a put or get; larger ones are cut
     // Connects to the locales of other nodes. All locales make the call; handlers are executed from then on.
     static Result<std::unique_ptr<RemoteLocales>> open(Memory &memory, Deadline &deadline);

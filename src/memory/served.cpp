@@ -131,6 +131,11 @@ muster_status answer_round(void *user, uint32_t, const void *data, size_t bytes,
                           *out_bytes);
 }
 
+bool relay_round(void *user, AmPeer &peer, uint64_t id, const unsigned char *data, size_t bytes) {
+    EpochRounds *const rounds = static_cast<Memory *>(user)->rounds();
+    return rounds != nullptr && rounds->relay(peer, id, data, bytes);
+}
+
 } // namespace
 
 void RemoteLocales::set_handlers(ActiveMessages &am, Memory &memory) {
@@ -147,6 +152,7 @@ void RemoteLocales::set_handlers(ActiveMessages &am, Memory &memory) {
             handler.placed = run_placed_for_peer;
             handler.lend = lend_to_peer;
         }
+        if (number == MemoryHandler::epoch) handler.later = relay_round;
         am.set_handler(number_of(number), std::move(handler));
     }
 }

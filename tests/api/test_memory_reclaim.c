@@ -82,6 +82,44 @@ static void lose_a_locale(member *me) {
     muster_memory_release(memory);
 }
 
+// More hosts than one asks itself: the others are asked by those. Some of them end, at different times.
+enum { many = 20, rounds = 6 };
+static void lose_several_of_many(member *me) {
+    const muster_memory_config small = {
+        .struct_size = sizeof small, .segment_bytes = 1 << 17, .max_tokens = 2, .max_pending = 1024};
+    muster_memory *const memory = open_memory(me, &small);
+    muster_epoch *epoch = NULL;
+    muster_epoch_token *token = NULL;
+    CHECK(muster_memory_epoch(memory, &epoch) == MUSTER_OK && muster_epoch_register(epoch, &token, NULL) == MUSTER_OK);
+    const uint32_t leaves_after = me->rank % 3 == 1 ? me->rank / 3 : rounds; // 1, 4, 7, ... leave
+    for (uint32_t round = 0; round < rounds; round++) {
+        if (round <= leaves_after) {
+            // Each to its neighbours that are there until the end, or have just ended.
+            for (uint32_t i = 0; i < 40; i++) {
+                muster_gptr made = 0;
+                const uint32_t to = (me->rank + i) % many;
+                if (muster_memory_allocate(memory, to, 48, 30 * second, &made) != MUSTER_OK) continue;
+                CHECK(muster_epoch_retire(token, made) == MUSTER_OK);
+            }
+            if (me->rank % 2) CHECK(muster_epoch_pin(token) == MUSTER_OK && muster_epoch_unpin(token) == MUSTER_OK);
+            CHECK(muster_memory_clear(memory, token, 60 * second, NULL) == MUSTER_OK);
+        }
+        if (round == leaves_after) muster_memory_release(memory); // the others are in the middle of their rounds
+        meet(me);
+    }
+    if (leaves_after < rounds) return;
+    CHECK(muster_memory_clear(memory, token, 60 * second, NULL) == MUSTER_OK);
+    CHECK(muster_epoch_unregister(token) == MUSTER_OK);
+    muster_memory_release(memory);
+}
+static void test_a_tree_of_hosts(void **state) {
+    (void)state;
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(many, &(member){0}, clear_all);
+    for (int i = 0; i < 3; i++) run_members(many, &(member){0}, lose_several_of_many);
+    memory_flags = 0;
+}
+
 static void test_clear(void **state) {
     (void)state;
     run_members(3, &(member){0}, clear_all);
@@ -98,7 +136,7 @@ static void test_objects_of_a_locale_that_has_ended_are_counted(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clear),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clear), cmocka_unit_test(test_a_tree_of_hosts),
                                        cmocka_unit_test(test_objects_of_a_locale_that_has_ended_are_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

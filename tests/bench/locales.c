@@ -2,6 +2,8 @@
 /* Workloads of several locales of Muster, each a process; see locales.h. Further:
  *   --what defer-1 | defer-1024 | defer-end   an object is allocated, PERCENT of them elsewhere, and retired under a
  * pin; reclaimed after each operation, after 1024, or at the end
+ *   --what rounds     the first locale waits again and again until no locale is pinned in an earlier epoch, while the
+ * others wait; with --mode messages each locale is a host of its own. Prints the time of one such wait.
  *   --mode mapped | messages                  their segments are mapped, or used by active messages over shared memory
  */
 #include "locales.h"
@@ -67,6 +69,15 @@ static void defer(const struct workload *w, const global *g) {
     muster_memory_clear(g->memory, g->token, g->timeout_ns, NULL);
 }
 
+static void rounds(const struct workload *w, const global *g) {
+    if (muster_memory_locale(g->memory) != 0) return;
+    const long count = w->count / 200 + 1;
+    const double begun = now_us();
+    for (long i = 0; i < count; i++)
+        if (muster_epoch_synchronize(g->token, g->timeout_ns, NULL) != MUSTER_OK) die("rounds", "a wait failed");
+    printf("us\t%.6g\n", (now_us() - begun) / (double)count);
+}
+
 static void locale(const struct workload *w, int rank, const char *url) {
     static const char secret[] = "the locales of the benchmark know this";
     char listen[64];
@@ -107,10 +118,12 @@ static void locale(const struct workload *w, int rank, const char *url) {
         mix(w, &g, offset);
     else if (!strcmp(w->what, "table"))
         table_of(w, &g, &table);
+    else if (!strcmp(w->what, "rounds"))
+        rounds(w, &g);
     else
         defer(w, &g);
     check("barrier", muster_group_barrier(group, -1, &error), &error);
-    if (rank == 0) print_operations(w, now_us() - begun);
+    if (rank == 0 && strcmp(w->what, "rounds")) print_operations(w, now_us() - begun);
     fflush(stdout);
     check("barrier", muster_group_barrier(group, -1, &error), &error); /* the line is out before a process ends */
 }
