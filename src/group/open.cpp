@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t max_members = 4096;
 constexpr size_t max_name = 200;
-constexpr size_t store_batch = 256; // keys of one request
+constexpr size_t store_batch = 256;                   // keys of one request
 constexpr uint64_t window_of_operations = 256 * 1024; // of the streams of the group itself
 constexpr uint64_t all_slots_bytes = uint64_t{16} << 20, min_slot = 64 * 1024, max_slot = 512 * 1024;
 constexpr uint64_t max_slot_bytes = uint64_t{16} << 20, slot_unit = 4096;

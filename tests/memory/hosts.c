@@ -40,7 +40,7 @@ static void wait_for_script(const char *line) {
 
 /* Pushes and pops until the time is over; what it has added to the stack in the end. */
 static uint64_t work(const global *g, muster_gptr top, double seconds) {
-    uint64_t sum = 0, value;
+    uint64_t sum = 0, value = 0;
     const double until = now() + seconds;
     for (uint64_t i = 1; now() < until; i++) {
         must("push", global_push(g, top, (uint32_t)(i % locales), i));
@@ -118,7 +118,7 @@ int main(int count, char **arguments) {
     add_to(&g, sums, work(&g, top, 4));
     must("barrier", muster_group_barrier(group, 60 * second, &error));
     if (rank == 0) {
-        uint64_t left, value;
+        uint64_t left, value = 0;
         must("sums", global_read(&g, sums, &left));
         while (global_pop(&g, top, &value) == 1) left -= value;
         expect("everything came out once", left == 0);
