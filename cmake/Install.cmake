@@ -10,7 +10,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/debian/copy
 set(muster_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Muster")
 install(EXPORT MusterTargets NAMESPACE Muster:: DESTINATION "${muster_cmake_dir}")
 configure_package_config_file(cmake/MusterConfig.cmake.in MusterConfig.cmake INSTALL_DESTINATION "${muster_cmake_dir}"
-    PATH_VARS MUSTER_PLUGIN_DIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+    PATH_VARS MUSTER_PLUGIN_DIR CMAKE_INSTALL_INCLUDEDIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(MusterConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/MusterConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/MusterConfigVersion.cmake"
     DESTINATION "${muster_cmake_dir}")

@@ -30,6 +30,7 @@ cmake)
     cmake -G Ninja -S "$here/outside" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DMUSTER_EXPECTED="$version" >/dev/null
     cmake --build "$work/build"
     "$work/build/outside"
+    test -f "$work/build/muster-minimal.so"
     ;;
 pkgconfig)
     need pkg-config
