@@ -33,6 +33,10 @@ case("keys", "values, conditions, and requests that are done together or not at 
     @test_throws KeyError s["b"]
     @test keys(s) == ["a", "bytes"] && keys(store, "keys/a") == ["keys/a"]
     @test length(s) == 2
+    @test sort(collect(s)) == ["a" => "1", "bytes" => String(UInt8[0, 1, 0, 255])] && Dict(s)["a"] == "1"
+    @test get!(s, "a", "other") == "1" && get!(s, "d", "new") == "new" && get!(() -> error("not called"), s, "d") == "new"
+    @test pop!(s, "d") == "new" && pop!(s, "d", nothing) === nothing && !haskey(s, "d")
+    @test_throws KeyError pop!(s, "d")
     @test Muster.add!(s, "n") == 1 && Muster.add!(s, "n", 41) == 42 && s["n"] == "42"
     @test Muster.compare_set!(s, "c", nothing => "x") && !Muster.compare_set!(s, "c", nothing => "y")
     @test !Muster.compare_set!(s, "c", "y" => "z") && Muster.compare_set!(s, "c", "x" => "z")

@@ -81,6 +81,71 @@ end
     @test_throws EOFError read!(d, zeros(UInt8, 10))
 end
 
+@testset "what an IOBuffer does with the same bytes" begin
+    for _ in 1:30
+        a, b = Muster.pair(window = 65536)
+        bytes = rand(UInt8, rand((0, 10, 3_000, 300_000)))
+        writer = @async (write(a, bytes); close(a))
+        mirror = IOBuffer(bytes)
+        while true
+            ended = eof(mirror)
+            @test eof(b) == ended
+            what = rand(1:9)
+            n = rand((1, 8, 100, 70_000, 200_000))
+            if ended
+                rand(Bool) && ismarked(mirror) || break
+                reset(mirror)
+                reset(b)
+            elseif what == 1
+                @test peek(b) == peek(mirror)
+            elseif what == 2 && bytesavailable(mirror) >= 8
+                @test peek(b, UInt64) == peek(mirror, UInt64)
+            elseif what == 3
+                mark(mirror)
+                mark(b)
+            elseif what == 4 && ismarked(mirror)
+                reset(mirror)
+                reset(b)
+            elseif what == 5
+                @test unmark(b) == unmark(mirror)
+            elseif what == 6 && bytesavailable(mirror) >= n
+                skip(mirror, n)
+                @test skip(b, n) === b
+            elseif what == 7
+                @test read(b, n) == read(mirror, n)
+            elseif what == 8
+                some = read(b, n; all = false)
+                @test 1 <= length(some) <= n && some == read(mirror, length(some))
+            else
+                @test read(b, UInt8) == read(mirror, UInt8)
+            end
+            @test ismarked(b) == ismarked(mirror)
+        end
+        wait(writer)
+        @test_throws EOFError peek(b)
+        @test_throws EOFError skip(b, 1)
+        @test_throws ArgumentError skip(b, -1)
+        unmark(b)
+        @test_throws ArgumentError reset(b)
+        @test isempty(read(b, 10; all = false))
+        close(b)
+    end
+end
+
+@testset "the address of the peer" begin
+    listener = Muster.listen("tcp://127.0.0.1:0?upgrade=no")
+    task = @async accept(listener)
+    a = Muster.dial(Muster.address(listener))
+    b = fetch(task)
+    ip, port = Sockets.getpeername(a)
+    @test ip == ip"127.0.0.1" && endswith(split(Muster.address(listener), '?')[1], ":$port")
+    @test Sockets.getpeername(b)[1] == ip"127.0.0.1"
+    foreach(close, (a, b, listener))
+    a, b = Muster.pair()
+    @test_throws ArgumentError Sockets.getpeername(a)
+    foreach(close, (a, b))
+end
+
 @testset "half-close ends one direction only" begin
     a, b = Muster.pair()
     write(a, "question")

@@ -236,6 +236,30 @@ end
 Base.setindex!(s::Store, value, key::AbstractString) = (transact(s, op(:set, key, value)); s)
 Base.haskey(s::Store, key::AbstractString) = only_entry(s, op(:check, key)).present
 Base.delete!(s::Store, key::AbstractString) = (transact(s, op(:delete, key)); s)
+
+"The value of the key, or else the default, which is set: whichever process comes first, all get its value."
+function Base.get!(s::Store, key::AbstractString, default)
+    result = transact(s, op(:set, key, default; if_absent = true))
+    return result.done ? String(bytes_of(default)) : result.entries[1].value
+end
+Base.get!(default, s::Store, key::AbstractString) = haskey(s, key) ? s[key] : get!(s, key, default())
+
+"Deletes the key and returns its value, at one moment."
+function Base.pop!(s::Store, key::AbstractString, default...)
+    found = transact(s, op(:read, key), op(:delete, key)).entries[1]
+    found.present && return found.value
+    isempty(default) && throw(KeyError(key))
+    return first(default)
+end
+
+# for (key, value) in store: those of the moment at which it begins.
+Base.eltype(::Type{Store}) = Pair{String, String}
+Base.IteratorSize(::Type{Store}) = Base.SizeUnknown()
+function Base.iterate(s::Store, state = (list(s)[1], 1))
+    found, at = state
+    return at > length(found) ? nothing : (found[at], (found, at + 1))
+end
+
 Base.length(s::Store) = only_entry(s, op(:count, "")).number
 
 "Names of all keys that begin with `prefix`, in the order of their bytes."

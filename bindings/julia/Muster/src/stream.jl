@@ -43,6 +43,7 @@ mutable struct MusterStream <: IO
     input::Vector{UInt8}
     next::Int           # input[next:last] waits to be read
     last::Int
+    mark::Int           # input[mark:last] is kept for reset(); 0: no mark
     output::Vector{UInt8}
     gathered::Int
     taken::Base.RefValue{Csize_t} # by a read, which another thread may do while this one writes
@@ -52,7 +53,7 @@ mutable struct MusterStream <: IO
 
     function MusterStream(handle::Ptr{LowLevel.muster_stream})
         s = new(handle, Uses(1), ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false, false, false,
-            0, nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0),
+            0, nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0),
             Ref{Csize_t}(0), SpinBudget(), nothing)
         s.weak = WeakRef(s)
         e = running()
@@ -207,10 +208,26 @@ end
     return 0
 end
 
+# More bytes behind those that are kept; false at the end of the stream.
 @noinline function refill(s::MusterStream)
-    s.next, s.last = 1, 0
-    s.last = GC.@preserve s read_some(s, pointer(s.input), length(s.input))
-    return s.last > 0
+    first = s.mark == 0 ? s.next : s.mark
+    kept = max(0, s.last - first + 1)
+    kept > 0 && first > 1 && copyto!(s.input, 1, s.input, first, kept)
+    s.next -= first - 1
+    s.mark == 0 || (s.mark = 1)
+    s.last = kept
+    kept == length(s.input) && resize!(s.input, 2 * kept)
+    count = GC.@preserve s read_some(s, pointer(s.input, kept + 1), length(s.input) - kept)
+    s.last += count
+    return count > 0
+end
+
+# Has the buffer so many bytes?
+function gather(s::MusterStream, n::Int)
+    while s.last - s.next + 1 < n
+        refill(s) || return false
+    end
+    return true
 end
 
 function Base.eof(s::MusterStream)
@@ -225,6 +242,35 @@ end
     return byte
 end
 
+# As for every IO: mark(), reset(), unmark(), ismarked(). What follows a mark stays in memory until it is gone.
+Base.ismarked(s::MusterStream) = s.mark != 0
+Base.mark(s::MusterStream) = s.mark = s.next
+Base.unmark(s::MusterStream) = (was = s.mark != 0; s.mark = 0; was)
+function Base.reset(s::MusterStream)
+    s.mark == 0 && throw(ArgumentError("$s is not marked"))
+    s.next = s.mark
+    s.mark = 0
+    return s.next
+end
+
+Base.peek(s::MusterStream) = peek(s, UInt8)
+function Base.peek(s::MusterStream, ::Type{T}) where {T}
+    gather(s, sizeof(T)) || throw(EOFError())
+    return GC.@preserve s unsafe_load(Ptr{T}(pointer(s.input, s.next)))
+end
+
+function Base.skip(s::MusterStream, n::Integer)
+    n >= 0 || throw(ArgumentError("a stream cannot go back $(-n) bytes; mark() and reset() can"))
+    left = Int(n)
+    while left > 0
+        s.next > s.last && (refill(s) || throw(EOFError()))
+        count = min(left, s.last - s.next + 1)
+        s.next += count
+        left -= count
+    end
+    return s
+end
+
 # Up to n bytes; fewer only at the end of the stream.
 @noinline function read_up_to(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
     done = min(n, s.last - s.next + 1)
@@ -232,11 +278,11 @@ end
         GC.@preserve s unsafe_copyto!(p, pointer(s.input, s.next), done)
         s.next += done
     end
-    n - done >= GATHER_BYTES && return done + read_through(s, p + done, n - done)
+    n - done >= GATHER_BYTES && s.mark == 0 && return done + read_through(s, p + done, n - done)
     while done < n
         refill(s) || break
-        count = min(n - done, s.last)
-        GC.@preserve s unsafe_copyto!(p + done, pointer(s.input), count)
+        count = min(n - done, s.last - s.next + 1)
+        GC.@preserve s unsafe_copyto!(p + done, pointer(s.input, s.next), count)
         s.next += count
         done += count
     end
@@ -296,8 +342,13 @@ end
     return nothing
 end
 
-# As for every IO: the array grows with what comes, and shrinks again to what came if it had to grow.
-function Base.readbytes!(s::MusterStream, b::Vector{UInt8}, n = length(b))
+# As for every IO: the array grows with what comes, and shrinks again to what came if it had to grow. Without `all` this
+# waits once, for any bytes.
+function Base.readbytes!(s::MusterStream, b::Vector{UInt8}, n = length(b); all::Bool = true)
+    if !all
+        eof(s) && return 0
+        n = min(Int(n), s.last - s.next + 1)
+    end
     had = length(b)
     done = GC.@preserve b read_up_to(s, pointer(b), min(had, Int(n)))
     while done < n && !eof(s)
@@ -306,6 +357,11 @@ function Base.readbytes!(s::MusterStream, b::Vector{UInt8}, n = length(b))
     end
     length(b) > had && length(b) > done && resize!(b, max(had, done))
     return done
+end
+
+function Base.read(s::MusterStream, n::Integer; all::Bool = true)
+    bytes = Vector{UInt8}(undef, all ? min(Int(n), GATHER_BYTES) : 0)
+    return resize!(bytes, readbytes!(s, bytes, n; all = all))
 end
 
 function Base.readavailable(s::MusterStream)

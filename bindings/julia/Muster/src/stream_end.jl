@@ -72,6 +72,17 @@ function peer(s::MusterStream)
 end
 
 """
+    getpeername(stream) -> (address, port)
+
+The address of the peer, where the stream is one of IP; otherwise an `ArgumentError`, and [`Muster.peer`](@ref) has the text.
+"""
+function Sockets.getpeername(s::MusterStream)
+    found = match(r"^[a-z]+://(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d+)", peer(s))
+    found === nothing && throw(ArgumentError("$(peer(s)) is no address of IP"))
+    return parse(Sockets.IPAddr, something(found[1], found[2])), parse(UInt16, found[3])
+end
+
+"""
     Muster.stats(stream)
 
 The stream's figures since its start, as the C struct `muster_stream_stats`; of a closed one up to its end.
