@@ -43,7 +43,7 @@ pub const MUSTER_AGENT_RENDEZVOUS_EVENT: u32 = 4;
 
 /// Where the outputs of one worker go; 16 bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_agent_outputs {
     pub local_rank: u32,
     pub log_outputs: u32,
@@ -60,7 +60,7 @@ impl Default for muster_agent_outputs {
 
 /// What to run; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_agent_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -104,7 +104,7 @@ impl muster_agent_config {
 
 /// The state of an agent; filled by muster_agent_get_state().
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_agent_state {
     pub phase: u32,
     pub worker_count: u32,
@@ -129,7 +129,7 @@ impl Default for muster_agent_state {
 
 /// One worker; filled by muster_agent_get_worker() and muster_agent_first_failure().
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_agent_worker {
     pub local_rank: u32,
     pub rank: u32,

@@ -30,7 +30,7 @@ pub type muster_am_fn = Option<unsafe extern "C" fn(user: *mut c_void, peer: u32
 
 /// How to make an endpoint; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_am_config {
     pub struct_size: u32,
     pub max_bytes: u32,
@@ -55,7 +55,7 @@ impl muster_am_config {
 
 /// State of a peer.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_am_peer {
     pub status: muster_status,
     pub requests: u32,
@@ -75,7 +75,7 @@ impl Default for muster_am_peer {
 
 /// What a request of a peer says.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_am_request_info {
     pub data: *const c_void,
     pub bytes: usize,

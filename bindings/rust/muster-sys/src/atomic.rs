@@ -32,7 +32,7 @@ pub const MUSTER_ATOMIC_GREATER_EQUAL: u32 = 5;
 
 /// A cell that muster_atomic_wait() waits for.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_atomic_condition {
     pub cell: *const c_void,
     pub value: u64,
@@ -51,7 +51,7 @@ impl Default for muster_atomic_condition {
 
 /// The value of an ABA cell.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_aba {
     pub value: u64,
     pub count: u64,

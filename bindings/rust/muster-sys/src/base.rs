@@ -45,7 +45,7 @@ pub const MUSTER_E_MISMATCH: i32 = -28;
 
 /// The reason of a failure; caller-owned, 256 bytes, no pointers.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_error {
     pub status: muster_status,
     pub os_errno: i32,

@@ -19,7 +19,7 @@ pub const MUSTER_BROKER_NO_CURVE: u32 = 2;
 
 /// How to run a broker; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_broker_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -49,7 +49,7 @@ impl muster_broker_config {
 
 /// Counters of a broker.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_broker_stats {
     pub members: u64,
     pub brokers: u64,

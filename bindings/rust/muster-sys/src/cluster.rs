@@ -59,7 +59,7 @@ pub const MUSTER_WORKER_RAISE_INTERRUPT: u32 = 2;
 
 /// How to open a cluster; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_cluster_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -90,7 +90,7 @@ impl muster_cluster_config {
 
 /// What to launch; zero means the default named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_launch {
     pub struct_size: u32,
     pub flags: u32,
@@ -122,7 +122,7 @@ impl muster_launch {
 
 /// One event.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_cluster_event {
     pub kind: u32,
     pub member: u32,
@@ -147,7 +147,7 @@ impl Default for muster_cluster_event {
 
 /// Information about a member.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_member_info {
     pub member: u32,
     pub state: u32,
@@ -167,7 +167,7 @@ impl Default for muster_member_info {
 
 /// How to start as a worker; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_worker_config {
     pub struct_size: u32,
     pub flags: u32,

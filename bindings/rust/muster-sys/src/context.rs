@@ -34,7 +34,7 @@ pub const MUSTER_LOG_DEBUG: u32 = 4;
 
 /// How to start a context; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_context_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -64,7 +64,7 @@ impl muster_context_config {
 
 /// Counters of a context since its start.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_context_stats {
     pub loop_wakeups: u64,
     pub mailbox_posts: u64,

@@ -37,7 +37,7 @@ pub type muster_epoch_free_fn = Option<unsafe extern "C" fn(user: *mut c_void, o
 
 /// Start of a token, for `inline/epoch.h` and compilers of other languages; the fields belong to the library.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_epoch_token {
     pub epoch: u64,
     pub to_global: i64,
@@ -56,7 +56,7 @@ impl Default for muster_epoch_token {
 
 /// How to make a manager.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_epoch_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -84,7 +84,7 @@ impl muster_epoch_config {
 
 /// Result of muster_epoch_try_reclaim().
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_epoch_attempt {
     pub outcome: i32,
     pub token: u32,
@@ -103,7 +103,7 @@ impl Default for muster_epoch_attempt {
 
 /// Counters of a manager.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_epoch_stats {
     pub epoch: u64,
     pub deferred: u64,

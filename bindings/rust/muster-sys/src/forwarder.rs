@@ -15,7 +15,7 @@ pub struct muster_forwarder {
 
 /// How to make a forwarder.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_forwarder_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -48,7 +48,7 @@ impl muster_forwarder_config {
 
 /// Counters of a forwarder since it was created.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_forwarder_stats {
     pub peers: u64,
     pub forwarded: u64,

@@ -67,7 +67,7 @@ pub type muster_reduce_fn = Option<unsafe extern "C" fn(user: *mut c_void, input
 
 /// A collective operation.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_group_operation {
     pub struct_size: u32,
     pub kind: u32,
@@ -97,7 +97,7 @@ impl muster_group_operation {
 
 /// How to open a group.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_group_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -129,7 +129,7 @@ impl muster_group_config {
 
 /// The progress of a member.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_group_status {
     pub state: u32,
     pub kind: u32,

@@ -19,7 +19,7 @@ pub const MUSTER_MANAGER_FINALIZE: u32 = 128;
 
 /// One request.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_manager_request {
     pub struct_size: u32,
     pub operation: u32,
@@ -49,7 +49,7 @@ impl muster_manager_request {
 
 /// A manager as callbacks.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_manager_ops {
     pub struct_size: u32,
     pub flags: u32,

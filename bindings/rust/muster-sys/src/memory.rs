@@ -35,7 +35,7 @@ pub const MUSTER_MEMORY_ABA: u32 = 2;
 
 /// How to make a memory; the same at all locales.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_memory_config {
     pub struct_size: u32,
     pub locale_bits: u32,
@@ -62,7 +62,7 @@ impl muster_memory_config {
 
 /// Where the segments are in this process, for `inline/memory.h` and compilers of other languages.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_memory_view {
     pub bases: *const u64,
     pub segment_bytes: u64,
@@ -79,7 +79,7 @@ impl Default for muster_memory_view {
 
 /// An operation on one target.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_memory_operation {
     pub struct_size: u32,
     pub kind: u32,
@@ -111,7 +111,7 @@ impl muster_memory_operation {
 
 /// What an operation has found.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_memory_result {
     pub value: u64,
     pub count: u64,
@@ -126,7 +126,7 @@ impl Default for muster_memory_result {
 
 /// Counters of the heap in one segment.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_memory_stats {
     pub heap_bytes: u64,
     pub fresh_bytes: u64,
@@ -147,7 +147,7 @@ impl Default for muster_memory_stats {
 
 /// State of a locale.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_memory_locale_info {
     pub status: muster_status,
     pub is_mapped: u32,

@@ -36,7 +36,7 @@ pub type muster_free_fn = Option<unsafe extern "C" fn(data: *mut c_void)>;
 
 /// Header of a message; all zero in a new one.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_message_header {
     pub struct_size: u32,
     pub r#type: u32,
@@ -65,7 +65,7 @@ impl muster_message_header {
 
 /// Bytes in memory.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_buffer {
     pub data: *const c_void,
     pub bytes: u64,
@@ -80,7 +80,7 @@ impl Default for muster_buffer {
 
 /// One value of a format frame.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_value {
     pub integer: i64,
     pub real: f64,

@@ -19,7 +19,7 @@ pub const MUSTER_MESSAGE_QUEUE_HAS_ROOM: u32 = 2;
 
 /// How to make a message queue.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_message_queue_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -45,7 +45,7 @@ impl muster_message_queue_config {
 
 /// Counters of a message queue since it was created.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_message_queue_stats {
     pub messages: u64,
     pub bytes: u64,

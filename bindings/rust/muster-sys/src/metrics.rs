@@ -15,7 +15,7 @@ pub struct muster_metrics {
 
 /// How to publish.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_metrics_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -39,7 +39,7 @@ impl muster_metrics_config {
 
 /// State of a publication.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_metrics_state {
     pub published: u64,
     pub failed: u64,

@@ -56,7 +56,7 @@ pub type muster_plugin_v1_fn = Option<unsafe extern "C" fn(host: *const muster_h
 
 /// One piece of memory to send; borrowed for the call.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_span {
     pub data: *const c_void,
     pub size_bytes: u64,
@@ -71,7 +71,7 @@ impl Default for muster_span {
 
 /// Memory that this process shares with one peer on the same host, and an eventfd for each side.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_segment {
     pub struct_size: u32,
     pub side: u32,
@@ -96,7 +96,7 @@ impl muster_segment {
 
 /// Memory that holds a received message, lent to the library by muster_host.message_lent.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_loan {
     pub size_bytes: u64,
     pub release: Option<unsafe extern "C" fn(memory: *mut c_void, hint: *mut c_void)>,
@@ -113,7 +113,7 @@ impl Default for muster_loan {
 
 /// Operations of a connections plug-in.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_connections_ops {
     pub struct_size: u32,
     pub flags: u32,
@@ -146,7 +146,7 @@ impl muster_connections_ops {
 
 /// Operations of a plug-in whose fabric has a broker: muster_broker_open() and the rest of broker.h.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_broker_ops {
     pub struct_size: u32,
     pub reserved: u32,
@@ -170,7 +170,7 @@ impl muster_broker_ops {
 
 /// Operations of a fabric plug-in.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_fabric_ops {
     pub struct_size: u32,
     pub flags: u32,
@@ -207,7 +207,7 @@ impl muster_fabric_ops {
 
 /// Members of muster_host.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_host {
     pub struct_size: u32,
     pub flags: u32,

@@ -20,7 +20,7 @@ pub const MUSTER_PROCESS_UNKNOWN: i32 = 3;
 
 /// Maps a descriptor of this process to a number in the child.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_process_fd {
     pub parent_fd: i32,
     pub child_fd: i32,
@@ -35,7 +35,7 @@ impl Default for muster_process_fd {
 
 /// What to start.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_process_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -61,7 +61,7 @@ impl muster_process_config {
 
 /// How a process ended.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_process_exit {
     pub kind: i32,
     pub value: i32,

@@ -49,7 +49,7 @@ pub type muster_wake_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_in
 
 /// One entry taken off a queue; 64 bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_completion {
     pub kind: i32,
     pub status: muster_status,
@@ -70,7 +70,7 @@ impl Default for muster_completion {
 
 /// How to make a queue; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_queue_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -93,7 +93,7 @@ impl muster_queue_config {
 
 /// Counters of a queue since its start.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_queue_stats {
     pub depth: u64,
     pub outstanding: u64,

@@ -58,7 +58,7 @@ pub const MUSTER_ROUND_IS_OVER: u32 = 1;
 
 /// How to open a rendezvous; zero means the default named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_rendezvous_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -100,7 +100,7 @@ impl muster_rendezvous_config {
 
 /// One event; 256 bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_rendezvous_event {
     pub kind: u32,
     pub rank: u32,
@@ -119,7 +119,7 @@ impl Default for muster_rendezvous_event {
 
 /// What a member knows; 88 bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_rendezvous_state {
     pub phase: u32,
     pub flags: u32,
@@ -143,7 +143,7 @@ impl Default for muster_rendezvous_state {
 
 /// Properties of a round; 64 bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_round_info {
     pub number: u64,
     pub rank: u32,
@@ -162,7 +162,7 @@ impl Default for muster_round_info {
 
 /// One member of a round; its pointers are valid until the round is released.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_round_member_info {
     pub address: *const c_void,
     pub address_bytes: u64,

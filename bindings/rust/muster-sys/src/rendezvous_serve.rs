@@ -18,7 +18,7 @@ pub const MUSTER_RENDEZVOUS_REQUEST_LIST: u32 = 7;
 
 /// One request.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_rendezvous_request {
     pub struct_size: u32,
     pub kind: u32,
@@ -44,7 +44,7 @@ impl muster_rendezvous_request {
 
 /// The place of a member in a round: the answer to a JOIN.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_rendezvous_assignment {
     pub struct_size: u32,
     pub rank: u32,
@@ -72,7 +72,7 @@ impl muster_rendezvous_assignment {
 
 /// Callbacks that serve a rendezvous.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_rendezvous_ops {
     pub struct_size: u32,
     pub flags: u32,

@@ -15,7 +15,7 @@ pub const MUSTER_TRANSPORT_NO_LISTEN: u32 = 8;
 
 /// Callbacks that serve a transport.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_transport_ops {
     pub struct_size: u32,
     pub flags: u32,

@@ -33,7 +33,7 @@ pub const MUSTER_SOCKET_REFUSED: u32 = 4;
 
 /// How to make a socket.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_socket_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -64,7 +64,7 @@ impl muster_socket_config {
 
 /// What has happened to a peer.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_socket_event {
     pub kind: u32,
     pub text_bytes: u32,
@@ -83,7 +83,7 @@ impl Default for muster_socket_event {
 
 /// Counters of a socket since it was created.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_socket_stats {
     pub peers: u64,
     pub messages_in: u64,

@@ -75,7 +75,7 @@ pub const MUSTER_LEASE_CONNECTED: u32 = 2;
 
 /// One operation; 88 bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_op {
     pub kind: u32,
     pub condition: u32,
@@ -101,7 +101,7 @@ impl Default for muster_store_op {
 
 /// The result of one operation; 56 bytes.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_entry {
     pub op: u32,
     pub flags: u32,
@@ -122,7 +122,7 @@ impl Default for muster_store_entry {
 
 /// How to open a store; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_config {
     pub struct_size: u32,
     pub flags: u32,

@@ -26,7 +26,7 @@ pub const MUSTER_STORE_ANY_THREAD: u32 = 1;
 
 /// One request.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_request {
     pub struct_size: u32,
     pub kind: u32,
@@ -56,7 +56,7 @@ impl muster_store_request {
 
 /// Properties of a served store; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_traits {
     pub struct_size: u32,
     pub flags: u32,
@@ -81,7 +81,7 @@ impl muster_store_traits {
 
 /// Callbacks that serve stores.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_host_ops {
     pub struct_size: u32,
     pub flags: u32,

@@ -28,7 +28,7 @@ pub const MUSTER_STORE_SERVER_WAITING: u32 = 5;
 
 /// How to serve a store; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_server_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -58,7 +58,7 @@ impl muster_store_server_config {
 
 /// Counters and state of a server.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_store_server_stats {
     pub clients: u64,
     pub sessions: u64,

@@ -29,7 +29,7 @@ pub const MUSTER_STREAM_HUGE_PAGES: u32 = 1;
 
 /// How to make a pair of streams; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_stream_config {
     pub struct_size: u32,
     pub flags: u32,
@@ -51,7 +51,7 @@ impl muster_stream_config {
 
 /// Counters of a stream since its start.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_stream_stats {
     pub bytes_in: u64,
     pub bytes_out: u64,

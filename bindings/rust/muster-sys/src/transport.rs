@@ -15,7 +15,7 @@ pub struct muster_listener {
 
 /// How to dial or listen; all zero means the defaults named here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct muster_transport_config {
     pub struct_size: u32,
     pub flags: u32,

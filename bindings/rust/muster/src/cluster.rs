@@ -28,7 +28,7 @@ pub enum Topology {
 }
 
 /// How to open a cluster.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ClusterConfig {
     /// Between whom streams may be opened.
     pub topology: Topology,
@@ -55,7 +55,7 @@ impl Default for ClusterConfig {
 }
 
 /// What to launch.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Launch {
     /// Who starts them: `local`, `ssh`, `slurm`, `mpi`, `elastic`, or one of the program's own.
     pub manager: String,
@@ -98,6 +98,8 @@ impl Launch {
 }
 
 /// Something that has happened in a cluster, and to which member.
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum ClusterEvent {
     /// The worker was started.
     Launched(u32),
@@ -125,6 +127,7 @@ pub enum ClusterEvent {
 }
 
 /// Bytes that a member has broadcast; those of one host share them. Until it is dropped they count as not taken.
+#[derive(Debug)]
 pub struct Broadcast {
     raw: *mut sys::muster_broadcast,
     data: *const u8,
@@ -184,7 +187,7 @@ pub struct Member {
 }
 
 /// How to be a worker.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct WorkerConfig {
     /// When the master is gone this process is sent SIGTERM, then SIGKILL, also while it computes.
     pub exit_with_master: bool,
@@ -201,6 +204,7 @@ pub struct WorkerConfig {
 }
 
 /// One member's view of a cluster. To drop it closes it without a wait.
+#[derive(Debug)]
 pub struct Cluster {
     raw: *mut sys::muster_cluster,
     _queue: Option<Queue>, // in which it tells

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Where everything belongs to: its engine, its secret. A clone is the same context.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Context {
     raw: Arc<Raw>,
 }
 
+#[derive(Debug)]
 struct Raw(*mut sys::muster_context);
 
 // The functions of a context may be called by any thread at any time (context.h).
@@ -33,6 +34,16 @@ pub struct ContextConfig {
     pub dead: Option<Duration>,
     /// Most bytes buffered per direction of a stream, a power of two. None: 1 MiB.
     pub window_bytes: Option<u64>,
+}
+
+impl std::fmt::Debug for ContextConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ContextConfig")
+            .field("secret", &self.secret.as_ref().map(|_| "(not shown)"))
+            .field("dead", &self.dead)
+            .field("window_bytes", &self.window_bytes)
+            .finish()
+    }
 }
 
 impl Context {

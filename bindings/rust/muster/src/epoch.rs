@@ -32,7 +32,7 @@ use std::sync::atomic::{compiler_fence, fence, AtomicPtr, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How to make a manager; 0 is the default of the C interface.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct EpochConfig {
     /// Maximum number of tokens.
     pub max_tokens: u32,

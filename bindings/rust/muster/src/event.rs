@@ -8,6 +8,8 @@ use crate::Answer;
 use muster_sys as sys;
 
 /// One thing that happened. `tag` is the program's own value, given with what it belongs to.
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// [`Stream::read_begin`] has ended; the buffer has as many bytes as were read.
     Read {
@@ -72,6 +74,9 @@ pub enum Event {
     /// Something this crate has no form of. An object in it is the program's.
     Other(sys::muster_completion, Error),
 }
+
+// The object of a completion is a handle, which any thread may use.
+unsafe impl Send for Event {}
 
 impl Event {
     // `given_back`: takes the buffer of that number from those that are lent. None: the completion of an operation whose

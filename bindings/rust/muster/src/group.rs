@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// How to open a group.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct GroupConfig {
     /// Address at which the other members connect to this one; `{}` in it is replaced by the rank.
     pub listen: String,
@@ -92,6 +92,7 @@ pub enum Progress {
 /// When a member dies the operation fails at all others with [`Status::PEER`], and [`Error::rank`] is its rank. A group that
 /// has failed stays failed; it fails, too, where a timeout passes. A group that is dropped without [`Group::close`] fails at
 /// the others.
+#[derive(Debug)]
 pub struct Group {
     raw: *mut sys::muster_group,
     functions: Mutex<Vec<Box<dyn Any + Send>>>, // that the library may call

@@ -21,6 +21,7 @@
 //!
 //! [`parallel`] is a small runtime on top: a master, workers, `call` and `map`.
 #![warn(missing_docs)]
+#![deny(missing_debug_implementations)]
 
 pub use muster_sys as sys;
 

@@ -207,3 +207,9 @@ unsafe extern "C" fn kill(this: *mut c_void, request: u64, what: *const sys::mus
 unsafe extern "C" fn destroy(this: *mut c_void) {
     destroyed::<Managed>(this);
 }
+
+impl std::fmt::Debug for ManagerServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ManagerServer").finish_non_exhaustive()
+    }
+}

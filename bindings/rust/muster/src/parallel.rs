@@ -167,3 +167,15 @@ pub fn work(functions: Functions) -> Result<(), Box<dyn std::error::Error>> {
     here.cluster.close(None)?;
     Ok(())
 }
+
+impl std::fmt::Debug for Functions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Functions").finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Here {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Here").finish_non_exhaustive()
+    }
+}

@@ -35,7 +35,7 @@ impl Exit {
 }
 
 /// What to start.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ProcessConfig<'a> {
     /// Program and arguments; a name without `/` is looked up in PATH.
     pub argv: Vec<OsString>,
@@ -48,6 +48,7 @@ pub struct ProcessConfig<'a> {
 }
 
 /// A child process, in a group of its own; reaped by the library.
+#[derive(Debug)]
 pub struct Process {
     raw: *mut sys::muster_process,
 }

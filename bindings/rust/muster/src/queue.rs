@@ -18,7 +18,26 @@ use std::time::{Duration, Instant};
 /// calls it, one at a time; so they must not wait for the queue themselves. A clone is the same queue. Dropping the last
 /// clone ends what was begun with it, and frees the buffers that were handed over. A stream of which part of such a
 /// buffer had been sent is then aborted.
-#[derive(Clone)]
+///
+/// # With an event loop of the program's own
+///
+/// The descriptor of [`Queue::as_fd`] is readable while there is something to be taken: take until `next` with a timeout
+/// of zero gives `None`, and wait for the descriptor again. With tokio, which watches for edges:
+///
+/// ```ignore
+/// let fd = tokio::io::unix::AsyncFd::with_interest(queue.as_raw_fd(), tokio::io::Interest::READABLE)?;
+/// loop {
+///     let mut ready = fd.readable().await?;
+///     ready.clear_ready(); // before the last look, so that what comes after it is seen
+///     while let Some(event) = queue.next(Some(Duration::ZERO))? {
+///         handle(event);
+///     }
+/// }
+/// ```
+///
+/// With mio: register `mio::unix::SourceFd(&queue.as_raw_fd())` with `Interest::READABLE`, and take until `None` after
+/// each event.
+#[derive(Debug, Clone)]
 pub struct Queue {
     raw: Arc<Raw>,
 }
@@ -280,6 +299,16 @@ impl AsFd for Queue {
     }
 }
 
+impl AsRawFd for Queue {
+    /// As [`Queue::as_fd`]; it is the queue's, and is not to be closed.
+    ///
+    /// # Panics
+    /// As [`Queue::as_fd`].
+    fn as_raw_fd(&self) -> std::os::unix::io::RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
 // What a table that is served by a queue has of it: it does not keep alive what keeps it.
 pub(crate) struct WeakQueue(Weak<Raw>);
 
@@ -287,5 +316,11 @@ impl WeakQueue {
     // For the functions of a table, which run inside Queue::next().
     pub(crate) fn upgrade(&self) -> Queue {
         Queue { raw: self.0.upgrade().expect("the queue that is being taken from") }
+    }
+}
+
+impl std::fmt::Debug for Raw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Raw").field("queue", &self.queue).finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use std::ptr;
 use std::time::Duration;
 
 /// How to open a rendezvous; what is None has the default that `rendezvous.h` names.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RendezvousConfig {
     /// Name of the run.
     pub run_id: String,
@@ -36,6 +36,7 @@ pub struct RendezvousConfig {
 
 /// Something that a member of a run is told. `rank` None: of so many that they are not told one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RendezvousEvent {
     /// So many have joined, this one included.
     Joined(u32),
@@ -60,6 +61,7 @@ pub enum RendezvousEvent {
 }
 
 /// A member of a run. One that has not left is dead when it is dropped.
+#[derive(Debug)]
 pub struct Rendezvous {
     raw: *mut sys::muster_rendezvous,
     _queue: Option<Queue>, // in which it tells
@@ -200,6 +202,7 @@ fn told(event: &sys::muster_rendezvous_event) -> Option<RendezvousEvent> {
 }
 
 /// What a join has given. The member stays in the round when it is dropped.
+#[derive(Debug)]
 pub struct Round {
     raw: *mut sys::muster_round,
 }

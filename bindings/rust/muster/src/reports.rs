@@ -118,3 +118,9 @@ impl Reports {
         })
     }
 }
+
+impl std::fmt::Debug for Reports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reports").finish_non_exhaustive()
+    }
+}

@@ -9,7 +9,7 @@ use std::slice;
 use std::time::Duration;
 
 /// How to make a socket; 0 is the default of the C interface.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SocketConfig {
     /// Address of the socket; 0: a random one.
     pub address: u64,
@@ -31,6 +31,7 @@ pub struct SocketConfig {
 
 /// What has happened to a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SocketEvent {
     /// The peer of this address has connected.
     Connected(u64),
@@ -76,6 +77,7 @@ impl From<Unsent> for Error {
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Debug)]
 pub struct Socket {
     raw: *mut sys::muster_socket,
 }

@@ -11,11 +11,12 @@ use std::time::Duration;
 ///
 /// Keys and values are bytes. Each call does a request of one operation; [`Store::apply`] does several at one moment, or
 /// none of them.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Store {
     raw: Arc<Raw>,
 }
 
+#[derive(Debug)]
 struct Raw(*mut sys::muster_store);
 
 // The functions of a store may be called by any thread at any time (store.h).
@@ -401,6 +402,7 @@ impl Store {
 }
 
 /// What keeps keys in a store, as long as this process lives. When it is dropped it ends after its time.
+#[derive(Debug)]
 pub struct Lease {
     raw: *mut sys::muster_lease,
 }
@@ -427,6 +429,7 @@ impl Lease {
 }
 
 /// Serves a store to other processes, by the thread of the context. To drop it closes it.
+#[derive(Debug)]
 pub struct StoreServer {
     raw: *mut sys::muster_store_server,
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 ///
 /// `Read` and `Write` are those of `std::io`, also for `&Stream`; they wait as long as [`Stream::set_timeout`] says, and
 /// give `WouldBlock` or `TimedOut` then.
+#[derive(Debug)]
 pub struct Stream {
     raw: *mut sys::muster_stream,
     timeout_ns: AtomicI64,
@@ -202,6 +203,7 @@ impl io::Write for Stream {
 }
 
 /// Takes connections at an address.
+#[derive(Debug)]
 pub struct Listener {
     raw: *mut sys::muster_listener,
 }

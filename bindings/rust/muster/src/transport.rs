@@ -29,6 +29,7 @@ pub trait Transport: Send + 'static {
 /// One request to a transport, to be answered once. When it is dropped without an answer it fails, with
 /// [`Status::CANCELED`](crate::Status::CANCELED), or while its thread panics with
 /// [`Status::INTERNAL`](crate::Status::INTERNAL).
+#[derive(Debug)]
 pub struct Requests {
     queue: Queue,
     id: u64,
@@ -83,7 +84,7 @@ impl Drop for Requests {
 }
 
 /// A listener of a transport's.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Listening {
     queue: Queue,
     id: u64,
@@ -173,4 +174,10 @@ unsafe extern "C" fn close(this: *mut c_void, request: u64) {
 
 unsafe extern "C" fn destroy(this: *mut c_void) {
     destroyed::<Box<dyn Transport>>(this);
+}
+
+impl std::fmt::Debug for TransportServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TransportServer").finish_non_exhaustive()
+    }
 }

@@ -89,6 +89,19 @@ fn the_descriptor_is_readable_until_all_is_taken() {
 }
 
 #[test]
+fn an_event_goes_to_another_thread_and_a_secret_is_not_printed() {
+    let context = Context::new().unwrap();
+    let queue = Queue::new(&context).unwrap();
+    assert_eq!(queue.as_raw_fd(), queue.as_fd().as_raw_fd());
+    assert!(queue.post(7, 8).unwrap());
+    let event = queue.next(SOON).unwrap().unwrap();
+    let text = thread::spawn(move || format!("{event:?}")).join().unwrap();
+    assert!(text.starts_with("User") && text.contains('7'), "{text}");
+    let config = muster::ContextConfig { secret: Some(b"a secret of this test".to_vec()), ..Default::default() };
+    assert!(!format!("{config:?}").contains("97"), "the bytes of the secret");
+}
+
+#[test]
 fn the_descriptor_of_a_closed_queue_is_readable() {
     let context = Context::new().unwrap();
     let (early, late) = (Queue::new(&context).unwrap(), Queue::new(&context).unwrap());

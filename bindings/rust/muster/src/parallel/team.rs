@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How to open a team.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The cluster.
     pub cluster: ClusterConfig,
@@ -129,5 +129,11 @@ impl Team {
 impl Drop for Team {
     fn drop(&mut self) {
         let _ = self.close();
+    }
+}
+
+impl std::fmt::Debug for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Team").finish_non_exhaustive()
     }
 }
