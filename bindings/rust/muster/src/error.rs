@@ -3,6 +3,7 @@ use muster_sys as sys;
 use std::ffi::CStr;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 /// How a call ended: a value of `muster_status_value`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,6 +47,7 @@ pub struct Error {
     status: Status,
     message: String,
     rank: Option<u32>,
+    cause: Option<Arc<io::Error>>, // of the system call
 }
 
 /// With this crate's error.
@@ -54,7 +56,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// An error of the program's own, to answer a request with.
     pub fn new(status: Status, message: impl Into<String>) -> Error {
-        Error { status, message: message.into(), rank: None }
+        Error { status, message: message.into(), rank: None, cause: None }
     }
     /// What kind it is.
     pub fn status(&self) -> Status {
@@ -68,15 +70,21 @@ impl Error {
     pub fn rank(&self) -> Option<u32> {
         self.rank
     }
+    /// `errno` of the system call that failed; [`std::error::Error::source`] is its `std::io::Error`.
+    pub fn os_error(&self) -> Option<i32> {
+        self.cause.as_ref().and_then(|cause| cause.raw_os_error())
+    }
     pub(crate) fn of(status: i32) -> Error {
-        Error { status: Status(status), message: Status(status).to_string(), rank: None }
+        Error { status: Status(status), message: Status(status).to_string(), rank: None, cause: None }
     }
     pub(crate) fn with(status: i32, detail: &sys::muster_error) -> Error {
         if detail.message_bytes == 0 {
             return Error::of(status);
         }
         let rank = Some(detail.rank).filter(|&rank| rank != u32::MAX);
-        Error { status: Status(status), message: text_of(&detail.message), rank }
+        let cause = Some(detail.os_errno).filter(|&number| number != 0);
+        let cause = cause.map(|number| Arc::new(io::Error::from_raw_os_error(number)));
+        Error { status: Status(status), message: text_of(&detail.message), rank, cause }
     }
 }
 
@@ -134,7 +142,11 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
 
 impl From<Error> for io::Error {
     fn from(error: Error) -> io::Error {

@@ -62,7 +62,7 @@ pub use rendezvous::{Rendezvous, RendezvousConfig, RendezvousEvent, Round};
 pub use reports::{LaunchRequest, Reports};
 pub use socket::{Socket, SocketConfig, SocketEvent, Unsent};
 pub use store::{Answer, Found, Lease, Op, Store, StoreServer};
-pub use stream::{Listener, Stream};
+pub use stream::{Buffered, Listener, Stream};
 pub use transport::{Requests, Transport, TransportServer};
 
 use std::time::Duration;

@@ -18,7 +18,8 @@ pub struct Stream {
     timeout_ns: AtomicI64,
 }
 
-// The functions of a stream may be called by any thread (stream.h); what has to stay on one, reserve and peek, is not here.
+// The functions of a stream may be called by any thread (stream.h); what has to stay on one, reserve, is not here, and a peek is in
+// Buffered, which is not Send.
 unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
@@ -93,7 +94,73 @@ impl Stream {
             sys::MUSTER_OK => Ok(moved),
             sys::MUSTER_E_END => Ok(0),
             _ if moved > 0 => Ok(moved),
-            status => Err(Error::of(status)),
+            status => Err(self.failure(status)),
+        }
+    }
+
+    /// Fills the slice, or reads fewer bytes if the stream ends in its order before. An error leaves what was read in
+    /// the slice.
+    pub fn read_into(&self, data: &mut [u8], timeout: Option<Duration>) -> Result<usize> {
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let mut moved = 0;
+        let status = unsafe {
+            sys::muster_stream_read_into(
+                self.raw,
+                data.as_mut_ptr().cast(),
+                data.len(),
+                0,
+                timeout_ns(timeout),
+                &mut moved,
+            )
+        };
+        match status {
+            sys::MUSTER_OK | sys::MUSTER_E_END => Ok(moved),
+            status => Err(self.failure(status)),
+        }
+    }
+
+    /// Bytes where the library has received them, without a copy: a [`std::io::BufRead`]. Other reads of the stream get
+    /// [`Status::BUSY`](crate::Status::BUSY) while it has bytes that were not consumed.
+    pub fn buffered(&self) -> Buffered<'_> {
+        Buffered { stream: self, shown: ptr::null(), size: 0, at: 0 }
+    }
+
+    /// Writes the same bytes to many streams at the same time. For each what became of it, and how much was written.
+    pub fn write_many(streams: &[&Stream], data: &[u8], timeout: Option<Duration>) -> Vec<(Result<()>, usize)> {
+        let raw: Vec<_> = streams.iter().map(|stream| stream.raw).collect();
+        let (mut statuses, mut moved) = (vec![0; raw.len()], vec![0; raw.len()]);
+        let status = unsafe {
+            sys::muster_stream_write_many(
+                raw.as_ptr(),
+                raw.len() as u32,
+                data.as_ptr().cast(),
+                data.len(),
+                timeout_ns(timeout),
+                statuses.as_mut_ptr(),
+                moved.as_mut_ptr(),
+            )
+        };
+        let whole = [sys::MUSTER_E_ARG, sys::MUSTER_E_NOMEM, sys::MUSTER_E_FORKED].contains(&status);
+        let of = |i: usize| if whole { status } else { statuses[i] };
+        (0..raw.len()).map(|i| (check_status(of(i)).map_err(|_| streams[i].failure(of(i))), moved[i])).collect()
+    }
+
+    /// Why it has ended: the number and the sentence of an abort, or what the system said. None: it has not.
+    pub fn reason(&self) -> Option<(u64, Error)> {
+        let (mut reason, mut detail) = (0, sys::muster_error::default());
+        match unsafe { sys::muster_stream_reason(self.raw, &mut reason, &mut detail) } {
+            sys::MUSTER_OK => None,
+            status => Some((reason, Error::with(status, &detail))),
+        }
+    }
+
+    // The error of a call, with what is known of the end of the stream.
+    fn failure(&self, status: i32) -> Error {
+        match self.reason() {
+            Some((_, why)) if why.status() == Status(status) => why,
+            _ => Error::of(status),
         }
     }
 
@@ -109,7 +176,7 @@ impl Stream {
         if status == sys::MUSTER_OK || moved > 0 {
             return Ok(moved);
         }
-        Err(Error::of(status))
+        Err(self.failure(status))
     }
 
     /// Hands a buffer over to be written; [`Event::Released`](crate::Event::Released) gives it back. An error gives it
@@ -199,6 +266,64 @@ impl io::Write for Stream {
     }
     fn flush(&mut self) -> io::Result<()> {
         (&*self).flush()
+    }
+}
+
+/// Received bytes of a stream; see [`Stream::buffered`]. It waits as long as [`Stream::set_timeout`] says.
+#[derive(Debug)]
+pub struct Buffered<'s> {
+    stream: &'s Stream,
+    shown: *const u8, // by a peek; null: none
+    size: usize,
+    at: usize,
+}
+
+impl Buffered<'_> {
+    fn consume_shown(&mut self) {
+        if !self.shown.is_null() {
+            self.shown = ptr::null();
+            unsafe { sys::muster_stream_consume(self.stream.raw, self.at) };
+        }
+    }
+}
+
+impl io::BufRead for Buffered<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.shown.is_null() {
+            let (mut data, mut size) = (ptr::null(), 0);
+            let timeout = self.stream.timeout_ns.load(Ordering::Relaxed);
+            match unsafe { sys::muster_stream_peek(self.stream.raw, 1, timeout, &mut data, &mut size) } {
+                sys::MUSTER_OK => (self.shown, self.size, self.at) = (data.cast(), size, 0),
+                sys::MUSTER_E_END => return Ok(&[]),
+                status => return Err(self.stream.failure(status).into()),
+            }
+        }
+        // Until consume_shown(), which needs `self` alone, the bytes stay where they are.
+        Ok(unsafe { std::slice::from_raw_parts(self.shown.add(self.at), self.size - self.at) })
+    }
+
+    fn consume(&mut self, count: usize) {
+        assert!(count <= self.size - self.at || self.shown.is_null() && count == 0, "more than was shown");
+        self.at += count;
+        if self.at == self.size {
+            self.consume_shown();
+        }
+    }
+}
+
+impl io::Read for Buffered<'_> {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        let shown = io::BufRead::fill_buf(self)?;
+        let count = shown.len().min(data.len());
+        data[..count].copy_from_slice(&shown[..count]);
+        io::BufRead::consume(self, count);
+        Ok(count)
+    }
+}
+
+impl Drop for Buffered<'_> {
+    fn drop(&mut self) {
+        self.consume_shown();
     }
 }
 

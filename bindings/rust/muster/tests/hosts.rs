@@ -386,3 +386,74 @@ fn a_transport_may_panic_as_it_goes() {
     }
     assert!(is_empty(&queue));
 }
+
+#[test]
+fn bytes_are_read_where_they_are() {
+    use std::io::BufRead;
+    let context = Context::new().unwrap();
+    let (mut first, second) = Stream::pair(&context).unwrap();
+    let text: String = (0..20_000).map(|number| format!("line {number}\n")).collect();
+    let size = text.len();
+    let writer = thread::spawn(move || {
+        first.write_all(text.as_bytes()).unwrap();
+        first.finish().unwrap();
+        first
+    });
+    let mut lines = second.buffered();
+    let mut line = String::new();
+    assert_eq!(lines.read_line(&mut line).unwrap(), 7);
+    assert_eq!(line, "line 0\n");
+    lines.fill_buf().unwrap();
+    assert_eq!(second.read_some(&mut [0; 1], NOW).unwrap_err().status(), Status::BUSY);
+    drop(lines);
+    let mut next = [0; 7];
+    assert_eq!(second.read_into(&mut next, SOON).unwrap(), 7);
+    assert_eq!(&next, b"line 1\n");
+    let mut lines = second.buffered();
+    let shown = lines.fill_buf().unwrap().to_vec();
+    lines.consume(3);
+    assert_eq!(lines.fill_buf().unwrap()[..4], shown[3..7]);
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest.lines().last(), Some("line 19999"));
+    assert_eq!(rest.len() + 14 + 3, size);
+    assert!(lines.fill_buf().unwrap().is_empty());
+    writer.join().unwrap();
+    assert_eq!(second.read_into(&mut next, NOW).unwrap(), 0);
+}
+
+#[test]
+fn errors_say_what_the_system_and_the_peer_have_said() {
+    use std::error::Error as _;
+    let context = Context::new().unwrap();
+    let why = Listener::bind(&context, "unix:///nowhere/at/all").unwrap_err();
+    assert_eq!(why.os_error(), Some(2), "{why}");
+    assert_eq!(why.source().unwrap().to_string(), std::io::Error::from_raw_os_error(2).to_string());
+    let (first, second) = connected(&context, "tcp://127.0.0.1:0");
+    assert!(second.reason().is_none());
+    first.abort(42, "the disk is full").unwrap();
+    let why = second.read_some(&mut [0; 1], SOON).unwrap_err();
+    assert_eq!(why.status(), Status::ABORTED);
+    assert!(why.message().contains("the disk is full"), "{why}");
+    assert_eq!(second.reason().map(|(number, why)| (number, why.status())), Some((42, Status::ABORTED)));
+}
+
+#[test]
+fn bytes_go_to_many_streams() {
+    let context = Context::new().unwrap();
+    let pairs: Vec<_> = (0..4).map(|_| Stream::pair(&context).unwrap()).collect();
+    pairs[2].0.abort(1, "").unwrap();
+    let firsts: Vec<_> = pairs.iter().map(|(first, _)| first).collect();
+    let results = Stream::write_many(&firsts, b"hello", SOON);
+    for (i, (result, moved)) in results.iter().enumerate() {
+        let mut text = [0; 5];
+        if i == 2 {
+            assert_eq!((result.as_ref().unwrap_err().status(), *moved), (Status::ABORTED, 0));
+        } else {
+            assert!(result.is_ok() && *moved == 5);
+            assert_eq!(pairs[i].1.read_into(&mut text, SOON).unwrap(), 5);
+            assert_eq!(&text, b"hello");
+        }
+    }
+    assert!(Stream::write_many(&[], b"hello", NOW).is_empty());
+}
