@@ -6,7 +6,7 @@ of numbers by one group. One of them is killed; the others form the next round, 
     world.py [NAME ...]     which one is killed: python, julia, rust, lua or mpi; by default lua
 
 The programs beside this one are the members. Each prints a line for each round; `muster top` shows all of them, since each
-publishes its metrics in the store in which they meet. examples/run world builds what is needed and sets the environment."""
+publishes its metrics in the store in which they meet, and in the end `muster trace` joins what they have traced. examples/run world builds what is needed and sets the environment."""
 import os
 import pathlib
 import queue
@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 here = pathlib.Path(__file__).resolve().parent
@@ -30,13 +31,16 @@ commands = {
     "lua": ["luajit", here / "member.lua"],
     "mpi": ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", build / "examples" / "world" / "member_mpi"],
 }
+command = build / "bin" / "muster"
 most_seconds = 180  # for one step: Julia compiles what a member uses
 
 
 class Member:
-    def __init__(self, name, url, lines):
+    def __init__(self, name, url, lines, traces):
         self.name = name
-        self.process = subprocess.Popen([str(part) for part in commands[name]] + [url], stdout=subprocess.PIPE, text=True)
+        environment = dict(os.environ, MUSTER_TRACE=traces)
+        self.process = subprocess.Popen([str(part) for part in commands[name]] + [url], stdout=subprocess.PIPE, text=True,
+                                        env=environment)
         self.reader = threading.Thread(target=self.read, args=(lines,), daemon=True)
         self.reader.start()
 
@@ -50,12 +54,12 @@ class Member:
         os.kill(number, signal.SIGKILL)
 
 
-def run(victim):
+def run(victim, traces):
     print(f"== {victim} will be killed", flush=True)
     lines, numbers = queue.Queue(), {}
     with muster.StoreServer() as server:
         store = muster.Store(server.address)
-        members = {name: Member(name, server.address, lines) for name in commands}
+        members = {name: Member(name, server.address, lines, traces) for name in commands}
 
         def await_lines(names, beginning):
             missing = set(names)
@@ -77,19 +81,21 @@ def run(victim):
             await_lines(members, "ready")
             store.set("start", b"now")
             await_lines(members, "5 members")
-            command = build / "muster" if (build / "muster").exists() else build / "bin" / "muster"
-            if command.exists():
-                top = subprocess.run([command, "top", "--once", "--of", server.address], capture_output=True, text=True)
-                print(top.stdout, flush=True)
-                if any(name not in top.stdout for name in members):
-                    sys.exit(f"muster top does not show all of them: {top.stderr}")
+            top = subprocess.run([command, "top", "--once", "--of", server.address], capture_output=True, text=True)
+            print(top.stdout, flush=True)
+            if any(name not in top.stdout for name in members):
+                sys.exit(f"muster top does not show all of them: {top.stderr}")
             members[victim].kill(numbers[victim])
             others = [name for name in members if name != victim]
             await_lines(others, "4 members")
             for name in others:
                 if members[name].process.wait(most_seconds) != 0:
                     sys.exit(f"{name} has failed")
-            print(f"{victim} was killed, and the others have finished", flush=True)
+            files = sorted(str(file) for file in pathlib.Path(traces).iterdir())
+            joined = subprocess.run([command, "trace", "--join", build / "world.pftrace", *files], capture_output=True, text=True)
+            if joined.stdout.count("group all-reduce") != len(others):
+                sys.exit(f"not all of them are in the trace: {joined.stdout}{joined.stderr}")
+            print(f"{victim} was killed, and the others have finished; {build / 'world.pftrace'} has what they did", flush=True)
         finally:
             for member in members.values():
                 if member.process.poll() is None:
@@ -105,7 +111,8 @@ def main():
     for victim in sys.argv[1:] or ["lua"]:
         if victim not in commands:
             sys.exit(f"{victim}: not one of {', '.join(commands)}")
-        run(victim)
+        with tempfile.TemporaryDirectory() as traces:
+            run(victim, traces)
 
 
 if __name__ == "__main__":

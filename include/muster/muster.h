@@ -29,6 +29,7 @@
 #include <muster/store_serve.h>
 #include <muster/store_server.h>
 #include <muster/stream.h>
+#include <muster/trace.h>
 #include <muster/transport.h>
 
 #endif

@@ -12,4 +12,5 @@ int run_command(const Arguments &arguments);
 int store_command(const Arguments &arguments);
 int store_check_command(const Arguments &arguments);
 int top_command(const Arguments &arguments);
+int trace_command(const Arguments &arguments);
 int transport_check_command(const Arguments &arguments, const std::string &program);

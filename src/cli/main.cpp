@@ -18,6 +18,7 @@ int usage(FILE *to) {
           "  store             serves a store to other processes; see muster store --help\n"
           "  store-check       the conformance suite for stores; see muster store-check --help\n"
           "  top               the processes of a job, live; see muster top --help\n"
+          "  trace             joins and sums up traces; see muster trace --help\n"
           "  transport-check   the conformance suite for transports; see muster transport-check --help\n"
           "  version           the version of the library\n",
           to);
@@ -47,6 +48,7 @@ int main(int argc, char **argv) {
         if (command == "store") return store_command(arguments);
         if (command == "store-check") return store_check_command(arguments);
         if (command == "top") return top_command(arguments);
+        if (command == "trace") return trace_command(arguments);
         if (command == "transport-check") return transport_check_command(arguments, own_path());
         if (command == "version" || command == "--version") return puts(muster_version(nullptr, nullptr, nullptr)) < 0;
         if (command == "help" || command == "--help" || command == "-h") return usage(stdout);

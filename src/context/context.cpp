@@ -2,6 +2,7 @@
 #include "context/engine.hpp"
 
 #include "base/futex.hpp"
+#include "base/trace.hpp"
 #include "context/host_call.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ Context::~Context() {
 
 Result<Ref<Context>> Context::create(const ContextSettings &settings) {
     watch_forks();
+    Trace::start_by_environment();
     auto context = Ref<Context>::adopt(new Context(settings));
     Engine &engine = *context->engine_;
     Result<void> done = engine.open();

@@ -3,6 +3,7 @@
 
 #include "base/boundary.hpp"
 #include "base/text.hpp"
+#include "base/trace.hpp"
 #include "context/host_call.hpp"
 #include "queue/begun_call.hpp"
 
@@ -318,6 +319,7 @@ Result<void> Group::begin(GroupOperation operation, Deadline deadline, muster_qu
 }
 
 Result<void> Group::run(const GroupOperation &operation, uint64_t sequence, Deadline &deadline) {
+    const TraceSpan span("group", name_of_kind(operation.kind), settings.name);
     const Fingerprint fingerprint = operation.fingerprint(sequence);
     set_seen(rank(), fingerprint);
     if (board_) board_->set_progress(sequence, operation.kind, true);

@@ -2,6 +2,7 @@
 // The life of a link: heartbeats, silence, the end; what the loop does, and the watching host.
 #include "transport/link.hpp"
 
+#include "base/trace.hpp"
 #include "stream/stream.hpp"
 
 #include <muster/stream.h>
@@ -215,6 +216,7 @@ void Link::fail(Status status, int os_errno, const char *why) noexcept {
     if (dead_.exchange(true, std::memory_order_seq_cst)) return;
     const Error full = os_errno != 0 ? Error::from_errno(os_errno, status, "%s", why) : Error::make(status, "%s", why);
     hub_.context().log(MUSTER_LOG_INFO, "%s: %s", peer_.c_str(), full.message);
+    Trace::mark("stream", "connection lost", peer_);
     duplex_->end(full);
     shut_down();
 }

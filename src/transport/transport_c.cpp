@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "base/trace.hpp"
 #include "context/host_call.hpp"
 #include "queue/begun_call.hpp"
 #include "transport/dial.hpp"
@@ -71,6 +72,7 @@ muster_status muster_transport_dial(muster_context *context, const char *address
         auto dial = make_dial(context, address, address_bytes, config, timeout_ns);
         if (!dial) return dial.error();
         const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
+        const TraceSpan span("stream", "dial", {address, address_bytes});
         auto stream = (*dial)->wait();
         if (!stream) return stream.error();
         *out_stream = wrap(stream->detach());

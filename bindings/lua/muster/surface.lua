@@ -101,6 +101,8 @@ typedef struct muster_store_traits muster_store_traits;
 typedef struct muster_stream muster_stream;
 typedef struct muster_stream_config muster_stream_config;
 typedef struct muster_stream_stats muster_stream_stats;
+typedef struct muster_trace_config muster_trace_config;
+typedef struct muster_trace_state muster_trace_state;
 typedef struct muster_transport_config muster_transport_config;
 typedef struct muster_transport_ops muster_transport_ops;
 typedef struct muster_value muster_value;
@@ -248,6 +250,8 @@ struct muster_store_server_config { uint32_t struct_size; uint32_t flags; const 
 struct muster_store_server_stats { uint64_t clients; uint64_t sessions; uint64_t requests; uint64_t waiting; uint64_t refused; uint64_t keys; uint64_t bytes; uint64_t leases; uint64_t revision; uint64_t failed; uint64_t role; uint64_t epoch; uint64_t lag; uint64_t reserved[1]; };
 struct muster_stream_config { uint32_t struct_size; uint32_t flags; uint64_t window_bytes; };
 struct muster_stream_stats { uint64_t bytes_in; uint64_t bytes_out; uint64_t buffered_in; uint64_t buffered_out; uint64_t reads; uint64_t writes; uint64_t waits; uint64_t wakeups; uint64_t spins_won; uint64_t spins_lost; uint64_t caller_io; uint64_t loop_io; uint64_t last_received_ns; uint64_t multicast_group; uint64_t reserved[2]; };
+struct muster_trace_config { uint32_t struct_size; uint32_t events; const void *name; uint64_t name_bytes; };
+struct muster_trace_state { uint64_t events; uint64_t threads; int64_t offset_ns; int64_t offset_error_ns; uint32_t is_on; uint32_t reserved; };
 struct muster_transport_config { uint32_t struct_size; uint32_t flags; const void *hello; uint64_t hello_bytes; uint64_t window_bytes; uint32_t backlog; uint32_t reserved; int64_t retry_ns; int64_t listen_timeout_ns; };
 muster_status muster_agent_start(muster_context *context, const muster_agent_config *config, muster_queue *queue, uint64_t tag, muster_agent **out_agent, muster_error *error);
 muster_status muster_agent_wait(muster_agent *agent, int64_t timeout_ns, muster_error *error);
@@ -583,6 +587,14 @@ muster_status muster_stream_reason(muster_stream *stream, uint64_t *out_reason, 
 muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
 muster_status muster_stream_exit_with_peer(muster_stream *stream, int64_t grace_ns);
 muster_status muster_stream_get_stats(muster_stream *stream, muster_stream_stats *out_stats);
+muster_status muster_trace_start(const muster_trace_config *config, muster_error *error);
+void muster_trace_stop(void);
+void muster_trace_begin(const char *name, size_t name_bytes);
+void muster_trace_end(void);
+void muster_trace_mark(const char *name, size_t name_bytes);
+muster_status muster_trace_get_state(muster_trace_state *out_state);
+muster_status muster_trace_align(muster_group *group, int64_t timeout_ns, muster_trace_state *out_state, muster_error *error);
+muster_status muster_trace_save(const char *path, size_t path_bytes, muster_error *error);
 muster_status muster_transport_dial(muster_context *context, const char *address, size_t address_bytes, const muster_transport_config *config, int64_t timeout_ns, muster_stream **out_stream, muster_error *error);
 muster_status muster_transport_dial_begin(muster_context *context, const char *address, size_t address_bytes, const muster_transport_config *config, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 muster_status muster_transport_listen(muster_context *context, const char *address, size_t address_bytes, const muster_transport_config *config, muster_listener **out_listener, muster_error *error);
@@ -932,6 +944,14 @@ surface.functions = {
   { "muster_stream_peer", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_text", "char" } } },
   { "muster_stream_exit_with_peer", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "grace_ns", "int64_t" } } },
   { "muster_stream_get_stats", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_struct", "out_stats", "muster_stream_stats" } } },
+  { "muster_trace_start", "muster_status", { { "struct", "config", "muster_trace_config" }, { "error", "error", "muster_error" } } },
+  { "muster_trace_stop", "void", {  } },
+  { "muster_trace_begin", "void", { { "text", "name", "char" } } },
+  { "muster_trace_end", "void", {  } },
+  { "muster_trace_mark", "void", { { "text", "name", "char" } } },
+  { "muster_trace_get_state", "muster_status", { { "gives_struct", "out_state", "muster_trace_state" } } },
+  { "muster_trace_align", "muster_status", { { "handle", "group", "muster_group" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_state", "muster_trace_state" }, { "error", "error", "muster_error" } } },
+  { "muster_trace_save", "muster_status", { { "text", "path", "char" }, { "error", "error", "muster_error" } } },
   { "muster_transport_dial", "muster_status", { { "handle", "context", "muster_context" }, { "text", "address", "char" }, { "struct", "config", "muster_transport_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_stream", "muster_stream" }, { "error", "error", "muster_error" } } },
   { "muster_transport_dial_begin", "muster_status", { { "handle", "context", "muster_context" }, { "text", "address", "char" }, { "struct", "config", "muster_transport_config" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_transport_listen", "muster_status", { { "handle", "context", "muster_context" }, { "text", "address", "char" }, { "struct", "config", "muster_transport_config" }, { "new", "out_listener", "muster_listener" }, { "error", "error", "muster_error" } } },
@@ -1020,6 +1040,8 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_store_server_stats", 112, { { "clients", 0, "uint64_t" }, { "sessions", 8, "uint64_t" }, { "requests", 16, "uint64_t" }, { "waiting", 24, "uint64_t" }, { "refused", 32, "uint64_t" }, { "keys", 40, "uint64_t" }, { "bytes", 48, "uint64_t" }, { "leases", 56, "uint64_t" }, { "revision", 64, "uint64_t" }, { "failed", 72, "uint64_t" }, { "role", 80, "uint64_t" }, { "epoch", 88, "uint64_t" }, { "lag", 96, "uint64_t" }, { "reserved", 104, "uint64_t" } } },
   { "muster_stream_config", 16, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "window_bytes", 8, "uint64_t" } } },
   { "muster_stream_stats", 128, { { "bytes_in", 0, "uint64_t" }, { "bytes_out", 8, "uint64_t" }, { "buffered_in", 16, "uint64_t" }, { "buffered_out", 24, "uint64_t" }, { "reads", 32, "uint64_t" }, { "writes", 40, "uint64_t" }, { "waits", 48, "uint64_t" }, { "wakeups", 56, "uint64_t" }, { "spins_won", 64, "uint64_t" }, { "spins_lost", 72, "uint64_t" }, { "caller_io", 80, "uint64_t" }, { "loop_io", 88, "uint64_t" }, { "last_received_ns", 96, "uint64_t" }, { "multicast_group", 104, "uint64_t" }, { "reserved", 112, "uint64_t" } } },
+  { "muster_trace_config", 24, { { "struct_size", 0, "uint32_t" }, { "events", 4, "uint32_t" }, { "name", 8, "void" }, { "name_bytes", 16, "uint64_t" } } },
+  { "muster_trace_state", 40, { { "events", 0, "uint64_t" }, { "threads", 8, "uint64_t" }, { "offset_ns", 16, "int64_t" }, { "offset_error_ns", 24, "int64_t" }, { "is_on", 32, "uint32_t" }, { "reserved", 36, "uint32_t" } } },
   { "muster_transport_config", 56, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "hello", 8, "void" }, { "hello_bytes", 16, "uint64_t" }, { "window_bytes", 24, "uint64_t" }, { "backlog", 32, "uint32_t" }, { "reserved", 36, "uint32_t" }, { "retry_ns", 40, "int64_t" }, { "listen_timeout_ns", 48, "int64_t" } } },
 }
 

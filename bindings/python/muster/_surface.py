@@ -741,6 +741,14 @@ class muster_stream_stats(Structure):
     pass
 
 
+class muster_trace_config(Structure):
+    pass
+
+
+class muster_trace_state(Structure):
+    pass
+
+
 class muster_transport_config(Structure):
     pass
 
@@ -1576,6 +1584,22 @@ muster_stream_stats._fields_ = [
     ("reserved", c_uint64 * 2),
 ]
 
+muster_trace_config._fields_ = [
+    ("struct_size", c_uint32),
+    ("events", c_uint32),
+    ("name", c_void_p),
+    ("name_bytes", c_uint64),
+]
+
+muster_trace_state._fields_ = [
+    ("events", c_uint64),
+    ("threads", c_uint64),
+    ("offset_ns", c_int64),
+    ("offset_error_ns", c_int64),
+    ("is_on", c_uint32),
+    ("reserved", c_uint32),
+]
+
 muster_transport_config._fields_ = [
     ("struct_size", c_uint32),
     ("flags", c_uint32),
@@ -1924,6 +1948,14 @@ FUNCTIONS = {
     "muster_stream_peer": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
     "muster_stream_exit_with_peer": (c_int32, [c_void_p, c_int64]),
     "muster_stream_get_stats": (c_int32, [c_void_p, POINTER(muster_stream_stats)]),
+    "muster_trace_start": (c_int32, [POINTER(muster_trace_config), POINTER(muster_error)]),
+    "muster_trace_stop": (None, []),
+    "muster_trace_begin": (None, [c_char_p, c_size_t]),
+    "muster_trace_end": (None, []),
+    "muster_trace_mark": (None, [c_char_p, c_size_t]),
+    "muster_trace_get_state": (c_int32, [POINTER(muster_trace_state)]),
+    "muster_trace_align": (c_int32, [c_void_p, c_int64, POINTER(muster_trace_state), POINTER(muster_error)]),
+    "muster_trace_save": (c_int32, [c_char_p, c_size_t, POINTER(muster_error)]),
     "muster_transport_dial": (c_int32, [c_void_p, c_char_p, c_size_t, POINTER(muster_transport_config), c_int64, POINTER(c_void_p), POINTER(muster_error)]),
     "muster_transport_dial_begin": (c_int32, [c_void_p, c_char_p, c_size_t, POINTER(muster_transport_config), c_int64, c_void_p, c_uint64, POINTER(muster_error)]),
     "muster_transport_listen": (c_int32, [c_void_p, c_char_p, c_size_t, POINTER(muster_transport_config), POINTER(c_void_p), POINTER(muster_error)]),
@@ -2011,5 +2043,7 @@ LAYOUT = {
     "muster_store_server_stats": (112, {"clients": 0, "sessions": 8, "requests": 16, "waiting": 24, "refused": 32, "keys": 40, "bytes": 48, "leases": 56, "revision": 64, "failed": 72, "role": 80, "epoch": 88, "lag": 96, "reserved": 104}),
     "muster_stream_config": (16, {"struct_size": 0, "flags": 4, "window_bytes": 8}),
     "muster_stream_stats": (128, {"bytes_in": 0, "bytes_out": 8, "buffered_in": 16, "buffered_out": 24, "reads": 32, "writes": 40, "waits": 48, "wakeups": 56, "spins_won": 64, "spins_lost": 72, "caller_io": 80, "loop_io": 88, "last_received_ns": 96, "multicast_group": 104, "reserved": 112}),
+    "muster_trace_config": (24, {"struct_size": 0, "events": 4, "name": 8, "name_bytes": 16}),
+    "muster_trace_state": (40, {"events": 0, "threads": 8, "offset_ns": 16, "offset_error_ns": 24, "is_on": 32, "reserved": 36}),
     "muster_transport_config": (56, {"struct_size": 0, "flags": 4, "hello": 8, "hello_bytes": 16, "window_bytes": 24, "backlog": 32, "reserved": 36, "retry_ns": 40, "listen_timeout_ns": 48}),
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "rendezvous/member/member.hpp"
+#include "base/trace.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -98,6 +99,9 @@ void Member::set_state(const muster_rendezvous_state &state) noexcept {
 }
 
 void Member::tell(const muster_rendezvous_event &event) noexcept {
+    if (event.kind == MUSTER_RENDEZVOUS_COMPLETE) Trace::mark("rendezvous", "round complete");
+    if (event.kind == MUSTER_RENDEZVOUS_DEAD) Trace::mark("rendezvous", "member dead");
+    if (event.kind == MUSTER_RENDEZVOUS_LEFT) Trace::mark("rendezvous", "member left");
     {
         const std::lock_guard hold(lock_);
         try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "base/trace.hpp"
 #include "context/host_call.hpp"
 #include "queue/begun_call.hpp"
 #include "rendezvous/member/member.hpp"
@@ -141,6 +142,7 @@ extern "C" muster_status muster_rendezvous_join(muster_rendezvous *rendezvous, i
     if (!out_round) return report(error, Error::make(MUSTER_E_ARG, "no place for the round"));
     *out_round = nullptr;
     Ref<Round> round;
+    const TraceSpan span("rendezvous", "join");
     const muster_status status = wait_for(rendezvous, MUSTER_RENDEZVOUS_JOIN, nullptr, 0, timeout_ns, round, error);
     *out_round = wrap(round.detach());
     return status;

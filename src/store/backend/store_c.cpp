@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/boundary.hpp"
 #include "base/config.hpp"
+#include "base/trace.hpp"
 #include "context/host_call.hpp"
 #include "queue/begun_call.hpp"
 #include "store/backend/store.hpp"
@@ -123,6 +124,9 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         auto request = StoreRequest::read(ops, op_count, self->prefix(), self->conditions());
         if (!request) return request.error();
         const HostCall call(self->context(), self.get());
+        const size_t key_bytes = op_count != 0 ? ops->key_bytes : 0;
+        const TraceSpan span("store", "request",
+                             {key_bytes != 0 ? static_cast<const char *>(ops->key) : "", key_bytes});
         StoreAnswer answer = StoreOperation::make(*self, std::move(*request), timeout_ns)->wait();
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
         return ended(answer, error);

@@ -35,6 +35,7 @@ include("lowlevel/rendezvous_serve.jl")
 include("lowlevel/serve.jl")
 include("lowlevel/store_serve.jl")
 include("lowlevel/store_server.jl")
+include("lowlevel/trace.jl")
 
 "Looks up every function in an opened library; the first one that is missing ends it with an error naming it."
 function load!(handle::Ptr{Cvoid})

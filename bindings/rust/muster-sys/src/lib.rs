@@ -70,5 +70,7 @@ mod store_server;
 pub use store_server::*;
 mod stream;
 pub use stream::*;
+mod trace;
+pub use trace::*;
 mod transport;
 pub use transport::*;
