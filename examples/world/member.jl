@@ -2,7 +2,7 @@
 # A member of examples/world.
 using Muster
 
-const own = 2.0 # each member adds another power of two, so the sum says who takes part
+const own = 2.0 # each member adds another power of two, so the sum shows which members take part
 
 function sum_is_right(group, expected)
     numbers = fill(own, 1000)

@@ -8,7 +8,7 @@ local stores = require 'muster.store'
 local groups = require 'muster.group'
 ffi.cdef 'int getpid(void);'
 
-local own = 8 -- each member adds another power of two, so the sum says who takes part
+local own = 8 -- each member adds another power of two, so the sum shows which members take part
 
 local function say(...)
     print(string.format(...))

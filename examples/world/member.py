@@ -12,7 +12,7 @@ try:
 except ImportError:
     torch = None
 
-own = 1  # each member adds another power of two, so the sum says who takes part
+own = 1  # each member adds another power of two, so the sum shows which members take part
 
 
 def sum_is_right(group, expected):

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const int64_t second = 1000000000;
-static const double own = 16; /* each member adds another power of two, so the sum says who takes part */
+static const double own = 16; /* each member adds another power of two, so the sum shows which members take part */
 
 static void must(const char *what, muster_status status, const muster_error *error) {
     if (status == MUSTER_OK) return;

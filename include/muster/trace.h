@@ -55,7 +55,7 @@ MUSTER_API muster_status muster_trace_start(const muster_trace_config *config, m
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API void muster_trace_stop(void);
 
-/** Begins a span of this thread, inside the last one that it has begun and not ended. No effect while no trace is on.
+/** Begins a span of this thread, inside the last span that it has begun and not ended. No effect while no trace is on.
  * @param[in] name        Name; copied, the first 31 bytes of it.
  * @param[in] name_bytes  Length of the name.
  * @threads{any} @blocks{no} @since 0.1 */

@@ -18,10 +18,10 @@ struct RoundRequest {
     static constexpr uint32_t fan_out = 8; // nodes that one node asks
     static constexpr size_t bytes = 40;
     static constexpr size_t reply_bytes = 8; // the highest epoch of the nodes that were asked
-    // UNREACHABLE, the status of a reply: a node of the part has ended, and the one that has begun the round is to ask
-    // each node itself.
+    // UNREACHABLE, the status of a reply: a node of the part has ended, and the node that has begun the round
+    // is to ask each node itself.
 
-    // Nodes, by how far each is, in the order of all, from the one that has begun the round. The first one is asked,
+    // Nodes, by how far each is, in the order of all, from the node that has begun the round. The first one is asked,
     // and asks the rest.
     struct Part {
         uint32_t first = 0, end = 0;

@@ -71,9 +71,9 @@ muster_status muster_trace_get_state(muster_trace_state *out_state) {
     return MUSTER_OK;
 }
 
-// Each member sends the time at which it has begun an exchange, and that at which its last one has ended. Nobody has
-// sent after all have received: so for the offset that is to be added here, begin(0) <= end(here) + offset, and
-// begin(here) + offset <= end(0) of the same exchange.
+// Each member sends the time at which it has begun an exchange, and that at which its last one has ended. No member has
+// received everything before all have begun. So, for the offset that is to be added here, begin(0) <= end(here) +
+// offset, and begin(here) + offset <= end(0) of the same exchange.
 muster_status muster_trace_align(muster_group *group, int64_t timeout_ns, muster_trace_state *out_state,
                                  muster_error *error) {
     return boundary(error, [&]() -> Result<void> {

@@ -29,8 +29,21 @@ bool CallThreads::try_add(CallTask &task) noexcept {
     }
 }
 
+bool CallThreads::try_add_at_once(CallTask &task) noexcept {
+    try {
+        return get().add(task, false);
+    } catch (const std::bad_alloc &) {
+        return false;
+    }
+}
+
 bool CallThreads::add(CallTask &task) noexcept {
+    return add(task, true);
+}
+
+bool CallThreads::add(CallTask &task, bool may_wait) noexcept {
     const std::lock_guard hold(lock_);
+    if (!may_wait && idle_ <= count_ && threads_ == max_threads) return false;
     task.retain();
     waiting_.push_back(task);
     count_++;
@@ -42,7 +55,7 @@ bool CallThreads::add(CallTask &task) noexcept {
         threads_++;
         return true;
     }
-    if (threads_ != 0) return true; // another thread will take it
+    if (threads_ != 0 && may_wait) return true; // another thread will take it
     waiting_.remove(task);
     count_--;
     task.release();

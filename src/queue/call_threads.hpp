@@ -27,8 +27,11 @@ class CallThreads {
     bool add(CallTask &task) noexcept;
     // The same, and false if there is no memory for the first call of a process.
     static bool try_add(CallTask &task) noexcept;
+    // For a task on which calls that have a thread may wait: false also if it had to wait for one of these threads.
+    static bool try_add_at_once(CallTask &task) noexcept;
 
   private:
+    bool add(CallTask &task, bool may_wait) noexcept;
     static void *body(void *self);
     void work() noexcept;
 

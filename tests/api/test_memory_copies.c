@@ -333,6 +333,43 @@ static void leave_during_copies(member *me) {
     muster_memory_release(memory);
 }
 
+// More copies that were begun than the library has threads for them, of both locales at the same time: the threads of
+// each wait for the other one.
+static void begin_many(member *me) {
+    enum { many = 24, bytes = 3 << 20 };
+    muster_memory *const memory = open_memory(me, &(muster_memory_config){.struct_size = sizeof(muster_memory_config),
+                                                                          .segment_bytes = 8 << 20,
+                                                                          .symmetric_bytes = 4 << 20});
+    const uint64_t at_all = symmetric(memory, bytes, 4096);
+    muster_queue *queue;
+    CHECK(muster_queue_create(me->context, NULL, &queue, NULL) == MUSTER_OK);
+    unsigned char *const data = calloc(many, bytes);
+    meet(me);
+    for (int i = 0; i < many; i++) {
+        muster_memory_operation copy = {.struct_size = sizeof copy,
+                                        .kind = me->rank ? MUSTER_MEMORY_PUT : MUSTER_MEMORY_GET,
+                                        .target = at(memory, 1 - me->rank, at_all),
+                                        .local = data + (size_t)i * bytes,
+                                        .bytes = bytes};
+        CHECK(muster_memory_begin(memory, &copy, NULL, queue, (uint64_t)i) == MUSTER_OK);
+    }
+    for (int i = 0; i < many; i++) {
+        muster_completion entry;
+        CHECK(muster_queue_next(queue, 60 * second, &entry, NULL) == MUSTER_OK);
+        CHECK(entry.status == MUSTER_OK && entry.bytes == bytes);
+    }
+    meet(me);
+    muster_queue_release(queue);
+    free(data);
+    muster_memory_release(memory);
+}
+static void test_more_copies_than_threads(void **state) {
+    (void)state;
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(2, &(member){.listen = "tcp://127.0.0.1:0?upgrade=no"}, begin_many);
+    run_members(2, &(member){.listen = "tcp://127.0.0.1:0"}, begin_many);
+}
+
 static void test_owner_leaves_during_copies(void **state) {
     (void)state;
     static const char *const listen[] = {"tcp://127.0.0.1:0?upgrade=no", "tcp://127.0.0.1:0"};
@@ -352,6 +389,7 @@ static void test_copies_elsewhere(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies_elsewhere),
+                                       cmocka_unit_test(test_more_copies_than_threads),
                                        cmocka_unit_test(test_owner_leaves_during_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

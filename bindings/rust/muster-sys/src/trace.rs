@@ -54,7 +54,7 @@ extern "C" {
     pub fn muster_trace_start(config: *const muster_trace_config, error: *mut muster_error) -> muster_status;
     /// Ends a trace; muster_trace_save() can still write it.
     pub fn muster_trace_stop();
-    /// Begins a span of this thread, inside the last one that it has begun and not ended.
+    /// Begins a span of this thread, inside the last span that it has begun and not ended.
     pub fn muster_trace_begin(name: *const c_char, name_bytes: usize);
     /// Ends the last span that this thread has begun.
     pub fn muster_trace_end();

@@ -3,7 +3,7 @@
 use muster::{Context, Group, GroupConfig, Reduce, Rendezvous, RendezvousConfig, Store};
 use std::time::Duration;
 
-const OWN: f64 = 4.0; // each member adds another power of two, so the sum says who takes part
+const OWN: f64 = 4.0; // each member adds another power of two, so the sum shows which members take part
 const MINUTE: Option<Duration> = Some(Duration::from_secs(60));
 
 fn add(group: &Group, expected: f64) -> muster::Result<()> {

@@ -34,7 +34,7 @@ push!(functions, :muster_trace_stop => at_muster_trace_stop)
 @inline muster_trace_stop() =
     ccall(at_muster_trace_stop[], Cvoid, ())
 
-# Begins a span of this thread, inside the last one that it has begun and not ended.
+# Begins a span of this thread, inside the last span that it has begun and not ended.
 const at_muster_trace_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_trace_begin => at_muster_trace_begin)
 @inline muster_trace_begin(name, name_bytes) =
