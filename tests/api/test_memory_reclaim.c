@@ -104,7 +104,10 @@ static void lose_several_of_many(member *me) {
             if (me->rank % 2) CHECK(muster_epoch_pin(token) == MUSTER_OK && muster_epoch_unpin(token) == MUSTER_OK);
             CHECK(muster_memory_clear(memory, token, 60 * second, NULL) == MUSTER_OK);
         }
-        if (round == leaves_after) muster_memory_release(memory); // the others are in the middle of their rounds
+        if (round == leaves_after) { // the others are in the middle of their rounds
+            CHECK(muster_epoch_unregister(token) == MUSTER_OK);
+            muster_memory_release(memory);
+        }
         meet(me);
     }
     if (leaves_after < rounds) return;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -121,6 +122,11 @@ static void test_threads_write_while_others_save(void **state) {
         for (int i = 0; i < 4; i++) {
             numbers[i] = i;
             assert_int_equal(pthread_create(&threads[i], NULL, write_events, &numbers[i]), 0);
+        }
+        muster_trace_state seen = {0};
+        while (seen.threads < 4) { // all have begun
+            assert_int_equal(muster_trace_get_state(&seen), MUSTER_OK);
+            sched_yield();
         }
         for (int i = 0; i < 20; i++) assert_int_equal(save(path_of("while")), MUSTER_OK);
         atomic_store(&over, true);
