@@ -41,7 +41,7 @@ typedef struct muster_trace_state {
     uint32_t reserved;       /**< Zero. */
 } muster_trace_state;
 
-/** Begins a trace. Events of an earlier one are forgotten.
+/** Begins a trace. The events of an earlier trace are discarded.
  * @param[in]  config  Options; copied. NULL: all defaults.
  * @param[out] error   Detail on failure, or NULL.
  * @retval MUSTER_OK         Begun.
@@ -79,8 +79,8 @@ MUSTER_API void muster_trace_mark(const char *name, size_t name_bytes);
 MUSTER_API muster_status muster_trace_get_state(muster_trace_state *out_state);
 
 /** Measures the clock of this member against that of rank 0, by 32 exchanges; all members of the group make the call.
- * The bound of the error is proved by the order of the messages, and not estimated: it is half of the shortest round
- * trip that was seen.
+ * The bound of the error is proved by the order of the messages, and not estimated: it is at most half of the
+ * shortest round trip that was seen.
  * @param[in]  group       Group.
  * @param[in]  timeout_ns  Maximum wait; -1: no limit.
  * @param[out] out_state   As muster_trace_get_state(), afterwards; or NULL.

@@ -90,8 +90,8 @@ void ActiveMessages::end_peer(AmPeer &peer, const Error &why, std::string_view t
     if (settings.queue) settings.queue->raise(*this, MUSTER_AM_PEER_ENDED);
 }
 
-void ActiveMessages::disconnect(AmPeer &peer, std::string_view text) noexcept {
-    end_peer(peer, Error::make(MUSTER_E_CLOSED, "this endpoint has disconnected the peer"), text);
+void ActiveMessages::disconnect(AmPeer &peer, const Error &why, std::string_view text) noexcept {
+    end_peer(peer, why, text);
 }
 
 void ActiveMessages::end_all(const Error &why) noexcept {

@@ -171,7 +171,8 @@ muster_status muster_am_get_peer(muster_am *am, uint32_t peer, muster_am_peer *o
 
 muster_status muster_am_disconnect(muster_am *am, uint32_t peer, const char *text) {
     return with_peer(am, peer, [&](ActiveMessages &self, AmPeer &one) -> Result<void> {
-        self.disconnect(one, text == nullptr ? "disconnected" : text);
+        self.disconnect(one, Error::make(MUSTER_E_CLOSED, "this endpoint has disconnected the peer"),
+                        text == nullptr ? "disconnected" : text);
         return {};
     });
 }

@@ -47,7 +47,7 @@ TraceRing *enter_trace() noexcept {
     const std::lock_guard hold(rings.lock);
     const uint64_t generation = rings.generation.load(std::memory_order_relaxed);
     TraceRing *ring = own_ring.ring;
-    // That of a thread that has ended, if its events are of an earlier trace.
+    // The ring of a thread that has ended, if its events are those of an earlier trace.
     for (TraceRing *one = rings.first; one != nullptr && ring == nullptr; one = one->next) {
         const bool is_free = !one->is_used.load(std::memory_order_acquire);
         if (is_free && one->generation.load(std::memory_order_relaxed) != generation) ring = one;

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -37,7 +36,6 @@ class Trace {
     static void start_by_environment() noexcept;
 
   private:
-    friend class TraceFile;
     static std::atomic<bool> on_;
 };
 

@@ -99,56 +99,55 @@ Error why_not(const char *what, const std::string &path) {
     return Error::from_errno(number, status, "%s %s", what, path.c_str());
 }
 
+uint32_t sequence_of(uint64_t track) noexcept {
+    return static_cast<uint32_t>(track ^ track >> 32) | 1;
+}
+
+// The whole file, in one string: a ring has 512 KiB by default.
+Result<std::string> make_trace_file() {
+    TraceRings &rings = TraceRings::get();
+    const std::lock_guard hold(rings.lock);
+    const uint64_t generation = rings.generation.load(std::memory_order_relaxed);
+    if (generation == 0 || rings.process.forked())
+        return Error::make(MUSTER_E_NOT_FOUND, "no trace was begun in this process");
+    // The same in no other process of any host.
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    char host[256] = {};
+    gethostname(host, sizeof host - 1);
+    const std::string place = std::string(host) + ' ' + std::to_string(getpid()) + ' ' + std::to_string(now.tv_sec) +
+                              ' ' + std::to_string(now.tv_nsec);
+    const uint64_t process = fnv1a(place);
+    std::string file;
+    const auto pid = static_cast<uint64_t>(getpid());
+    Message described;
+    described.number(track_uuid, process)
+        .message(track_process, Message().number(process_pid, pid).bytes(process_name, rings.name));
+    uint64_t next = process;
+    add_packet(file, Message().number(packet_sequence, sequence_of(next)).message(packet_descriptor, described));
+    for (const TraceRing *ring = rings.first; ring != nullptr; ring = ring->next) {
+        if (ring->generation.load(std::memory_order_relaxed) != generation) continue;
+        const uint64_t track = ++next;
+        Message thread;
+        thread.number(thread_pid, pid).number(thread_tid, static_cast<uint64_t>(ring->tid));
+        thread.bytes(thread_name, ring->thread_name);
+        add_packet(
+            file,
+            Message()
+                .number(packet_sequence, sequence_of(track))
+                .number(packet_flags, state_cleared)
+                .message(
+                    packet_descriptor,
+                    Message().number(track_uuid, track).number(track_parent, process).message(track_thread, thread)));
+        add_events(file, ring->read(), track, sequence_of(track), rings.offset_ns);
+    }
+    return file;
+}
+
 } // namespace
 
-class TraceFile {
-  public:
-    // The whole file, in one string: a ring has 512 KiB by default.
-    static Result<std::string> make() {
-        TraceRings &rings = TraceRings::get();
-        const std::lock_guard hold(rings.lock);
-        const uint64_t generation = rings.generation.load(std::memory_order_relaxed);
-        if (generation == 0 || rings.process.forked())
-            return Error::make(MUSTER_E_NOT_FOUND, "no trace was begun in this process");
-        // The same in no other process of any host.
-        timespec now{};
-        clock_gettime(CLOCK_REALTIME, &now);
-        char host[256] = {};
-        gethostname(host, sizeof host - 1);
-        const std::string place = std::string(host) + ' ' + std::to_string(getpid()) + ' ' +
-                                  std::to_string(now.tv_sec) + ' ' + std::to_string(now.tv_nsec);
-        const uint64_t process = fnv1a(place);
-        std::string file;
-        const auto pid = static_cast<uint64_t>(getpid());
-        Message described;
-        described.number(track_uuid, process)
-            .message(track_process, Message().number(process_pid, pid).bytes(process_name, rings.name));
-        uint64_t next = process;
-        add_packet(file, Message().number(packet_sequence, sequence_of(next)).message(packet_descriptor, described));
-        for (const TraceRing *ring = rings.first; ring != nullptr; ring = ring->next) {
-            if (ring->generation.load(std::memory_order_relaxed) != generation) continue;
-            const uint64_t track = ++next;
-            Message thread;
-            thread.number(thread_pid, pid).number(thread_tid, static_cast<uint64_t>(ring->tid));
-            thread.bytes(thread_name, ring->thread_name);
-            add_packet(file, Message()
-                                 .number(packet_sequence, sequence_of(track))
-                                 .number(packet_flags, state_cleared)
-                                 .message(packet_descriptor, Message()
-                                                                 .number(track_uuid, track)
-                                                                 .number(track_parent, process)
-                                                                 .message(track_thread, thread)));
-            add_events(file, ring->read(), track, sequence_of(track), rings.offset_ns);
-        }
-        return file;
-    }
-
-  private:
-    static uint32_t sequence_of(uint64_t track) noexcept { return static_cast<uint32_t>(track ^ track >> 32) | 1; }
-};
-
 Result<void> Trace::save(const std::string &path) {
-    auto file = TraceFile::make();
+    auto file = make_trace_file();
     if (!file) return file.error();
     const std::string part = path + ".part";
     const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

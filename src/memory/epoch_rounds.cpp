@@ -185,7 +185,7 @@ Status EpochRounds::perform(const RoundRequest &what) noexcept {
     case RoundRequest::exclude:
         if (what.first >= memory_.shape.locales) return MUSTER_E_PROTOCOL;
         if (!memory_.is_here(static_cast<uint32_t>(what.first)))
-            memory_.remote().disconnect(static_cast<uint32_t>(what.first), "another locale cannot reach this one");
+            memory_.remote().exclude(static_cast<uint32_t>(what.first));
         return MUSTER_OK;
     default:
         return MUSTER_E_PROTOCOL;

@@ -28,8 +28,10 @@ class RemoteLocales {
     ActiveMessages &am() noexcept { return *am_; }
     uint32_t peer_of(uint32_t locale) const noexcept { return peers_[locale]; }
     bool has_ended(uint32_t locale, Error *why) noexcept;
-    void disconnect(uint32_t locale, const char *why) noexcept {
-        if (const Ref<AmPeer> peer = am_->peer(peers_[locale])) am_->disconnect(*peer, why);
+    // It has ended for another locale, so for all of them.
+    void exclude(uint32_t locale) noexcept {
+        const Error why = Error::make(MUSTER_E_PEER, "another locale cannot reach this one");
+        if (const Ref<AmPeer> peer = am_->peer(peers_[locale])) am_->disconnect(*peer, why, why.message);
     }
     uint32_t requests(uint32_t locale) noexcept { return am_->peer(peers_[locale])->outstanding(); }
 

@@ -37,7 +37,9 @@ bool Link::has_received(ssize_t n) noexcept {
     if (n > 0) heard_.store(true, std::memory_order_relaxed);
     if (n < 0) {
         const int why = receiver_.end_errno();
-        on_lost(why, why == 0 ? "the connection ended without a goodbye" : "the connection broke");
+        // Reset: the peer ended before it had read all that was sent to it.
+        const bool has_ended = why == 0 || why == ECONNRESET;
+        on_lost(why, has_ended ? "the connection ended without a goodbye" : "the connection broke");
     }
     return n > 0;
 }

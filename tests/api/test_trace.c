@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static char folder[] = "/tmp/muster-trace.XXXXXX";
 
@@ -79,6 +80,23 @@ static void test_spans_and_marks(void **state) {
     assert_has(text, "host now                                          1 times");
     assert_null(strstr(text, "before"));
     assert_null(strstr(text, "after"));
+}
+
+// No check: what an event costs, for docs/guide/trace.md.
+static void test_cost_of_an_event(void **state) {
+    (void)state;
+    enum { marks = 1000000 };
+    for (int is_on = 0; is_on < 2; is_on++) {
+        struct timespec from, to;
+        if (is_on) start(0);
+        muster_trace_mark("mark", 4);
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        for (int i = 0; i < marks; i++) muster_trace_mark("mark", 4);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        const double ns = (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
+        printf("an event, the trace %s: %.1f ns\n", is_on ? "on" : "off", ns / marks);
+    }
+    muster_trace_stop();
 }
 
 static void test_a_ring_keeps_the_newest(void **state) {
@@ -207,11 +225,9 @@ static void test_files_that_cannot_be_written(void **state) {
 int main(void) {
     if (mkdtemp(folder) == NULL) return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spans_and_marks),
-        cmocka_unit_test(test_a_ring_keeps_the_newest),
-        cmocka_unit_test(test_threads_write_while_others_save),
-        cmocka_unit_test(test_clocks_of_a_group),
-        cmocka_unit_test(test_files_that_cannot_be_written),
+        cmocka_unit_test(test_spans_and_marks),         cmocka_unit_test(test_cost_of_an_event),
+        cmocka_unit_test(test_a_ring_keeps_the_newest), cmocka_unit_test(test_threads_write_while_others_save),
+        cmocka_unit_test(test_clocks_of_a_group),       cmocka_unit_test(test_files_that_cannot_be_written),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[600];

@@ -2,8 +2,9 @@
 /* Workloads of several locales of Muster, each a process; see locales.h. Further:
  *   --what defer-1 | defer-1024 | defer-end   an object is allocated, PERCENT of them elsewhere, and retired under a
  * pin; reclaimed after each operation, after 1024, or at the end
- *   --what rounds     the first locale waits again and again until no locale is pinned in an earlier epoch, while the
- * others wait; with --mode messages each locale is a host of its own. Prints the time of one such wait.
+ *   --what rounds     the first locale waits, many times, until no locale is pinned in an earlier epoch, while the
+ * others wait; with --mode messages each locale is a host of its own. Prints the time of one such wait, and the part of
+ * it that the process of the first locale uses a processor.
  *   --mode mapped | messages                  their segments are mapped, or used by active messages over shared memory
  */
 #include "locales.h"
@@ -69,13 +70,19 @@ static void defer(const struct workload *w, const global *g) {
     muster_memory_clear(g->memory, g->token, g->timeout_ns, NULL);
 }
 
+static double processor_us(void) { /* of all threads of this process */
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
 static void rounds(const struct workload *w, const global *g) {
     if (muster_memory_locale(g->memory) != 0) return;
     const long count = w->count / 200 + 1;
-    const double begun = now_us();
+    const double begun = now_us(), used = processor_us();
     for (long i = 0; i < count; i++)
         if (muster_epoch_synchronize(g->token, g->timeout_ns, NULL) != MUSTER_OK) die("rounds", "a wait failed");
-    printf("us\t%.6g\n", (now_us() - begun) / (double)count);
+    const double took = now_us() - begun;
+    printf("us\t%.6g\nshare\t%.3g\n", took / (double)count, (processor_us() - used) / took);
 }
 
 static void locale(const struct workload *w, int rank, const char *url) {

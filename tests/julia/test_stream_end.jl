@@ -47,8 +47,7 @@ end
     @test read(s, 10) == zeros(UInt8, 10)
     kill(process, 9)
     e = outcome_of(() -> read(s))
-    # Reset: the killed process had not read all that was sent to it.
-    @test e isa Base.IOError && occursin(r"without a goodbye|reset by peer", e.msg)
+    @test e isa Base.IOError && occursin("without a goodbye", e.msg)
     @test outcome_of(() -> eof(s)) isa Base.IOError
     @test outcome_of(() -> read!(s, zeros(UInt8, 100_000))) isa Base.IOError
     @test isopen(s) && !isreadable(s) && !iswritable(s)
