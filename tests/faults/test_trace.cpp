@@ -24,9 +24,9 @@ SCENARIO(trace, one) {
     config.struct_size = sizeof config;
     config.events = 256;
     OK(muster_trace_start, &config, &error);
-    muster_trace_begin("span", 4);
-    muster_trace_mark("mark", 4);
-    muster_trace_end();
+    DO(muster_trace_begin, "span", 4);
+    DO(muster_trace_mark, "mark", 4);
+    DO(muster_trace_end, );
     Group group;
     muster_group_config alone{};
     alone.struct_size = sizeof alone;
@@ -37,7 +37,7 @@ SCENARIO(trace, one) {
     OK(muster_trace_get_state, &state);
     EXPECT(state.is_on == 1);
     OK(muster_trace_save, path.data(), path.size(), &error);
-    muster_trace_stop();
+    DO(muster_trace_stop, );
     std::remove(path.c_str());
     rmdir(folder);
 }
