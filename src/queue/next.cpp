@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Taking from a queue: waiting, waking, dispatching.
+#include "base/pause.hpp"
 #include "base/uncancelled.hpp"
 #include "context/host_call.hpp"
+#include "queue/looks.hpp"
 #include "queue/served.hpp"
 #include "queue/state.hpp"
 
@@ -13,8 +15,9 @@ namespace muster {
 namespace {
 
 constexpr int max_events = 64;
-constexpr uint32_t look_every = 64; // entries taken before the descriptors are polled again
-constexpr int max_looks = 8;        // of a call that does not wait, while edges bring nothing
+constexpr uint32_t look_every = 64;     // entries taken before the descriptors are polled again
+constexpr uint32_t looks_per_turn = 16; // into the memory of sources, for each poll of the descriptors
+constexpr int max_looks = 8;            // of a call that does not wait, while edges bring nothing
 
 int wait_events(int fd, epoll_event *events, Deadline &deadline) noexcept {
     if (deadline.endless() || deadline.look_once())
@@ -38,26 +41,47 @@ void Queue::State::signal() noexcept {
     [[maybe_unused]] const ssize_t written = uncancelled::write(event_source.get(), &one, sizeof one);
 }
 
-// Polls before sleeping; 0: no event occurred.
-int Queue::State::look_awake(epoll_event *events, Deadline &deadline) noexcept {
-    const uint32_t turns = awake.turns();
-    for (uint32_t i = 0; i < turns; i++) {
-        const int n = uncancelled::wait_epoll(inner.get(), events, max_events, 0);
-        if (n > 0) awake.paid();
-        if (n != 0 || deadline.passed()) return n;
+// Polls before sleeping; 0: no descriptor had an event.
+int Queue::State::look_awake(epoll_event *events, Deadline &deadline, uint32_t turns, Looks &looks) noexcept {
+    if (looks.any()) turns = (turns + 1) / 2; // a turn takes twice as long
+    looks.begin();
+    int n = 0;
+    bool found = false;
+    for (uint32_t i = 0; i < turns && n == 0 && !found; i++) {
+        for (uint32_t k = 0; looks.any() && k < looks_per_turn && !found; k++) {
+            found = looks.look();
+            if (!found) pause_cpu();
+        }
+        if (found || detaching.load(std::memory_order_relaxed) != 0) break;
+        n = uncancelled::wait_epoll(inner.get(), events, max_events, 0);
+        if (n == 0 && deadline.passed()) break;
     }
-    if (turns != 0) awake.did_not();
-    return 0;
+    looks.end();
+    if (n > 0 || found) awake.paid();
+    return n;
 }
 
 // Takes the edges of the descriptors and serves those of sources. Returns their number.
 int Queue::State::harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept {
     Deadline now(0);
     epoll_event events[max_events];
-    hold.unlock();
-    int n = deadline ? look_awake(events, *deadline) : 0;
-    if (n == 0) n = wait_events(inner.get(), events, deadline ? *deadline : now);
-    hold.lock();
+    int n = 0;
+    bool found = false;
+    const uint32_t turns = deadline ? awake.turns() : 0;
+    if (turns != 0) {
+        Looks looks;
+        looks.take(*this);
+        hold.unlock();
+        n = look_awake(events, *deadline, turns, looks);
+        hold.lock();
+        found = looks.give_back(*this, hold);
+        if (n == 0 && !found) awake.did_not();
+    }
+    if (n == 0 && !found) {
+        hold.unlock();
+        n = wait_events(inner.get(), events, deadline ? *deadline : now);
+        hold.lock();
+    }
     taken_since_look = 0;
     for (int i = 0; i < n; i++) {
         if (events[i].data.u64 == source_key) continue;

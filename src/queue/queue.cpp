@@ -140,6 +140,7 @@ Queue::State::Take Queue::State::take(Entry &out, bool tabled_only) noexcept {
         out.completion.tag = source.tag_;
         out.completion.events = source.pending_;
         unlink(source);
+        remember(source);
     } else {
         Node *const node = first;
         if (tabled_only && !node->entry.provider) return Take::refused;

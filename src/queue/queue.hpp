@@ -36,6 +36,12 @@ class Source {
         (void)epoll_events;
         return 0;
     }
+    // For a thread that polls before it sleeps, with no queue lock held. begin_look(): no descriptor shows any more
+    // what was armed, look() does; false: nothing is armed, or a descriptor is about to show it. look(): the READY
+    // events to report, which end it. end_look(): descriptors show events again; returns those that occurred meanwhile.
+    virtual bool begin_look() noexcept { return false; }
+    virtual uint32_t look() noexcept { return 0; }
+    virtual uint32_t end_look() noexcept { return 0; }
     // The queue keeps the owner of the source alive while an event is in flight.
     virtual Object &owner() noexcept = 0;
 
@@ -43,7 +49,7 @@ class Source {
     friend class Queue;
     // All under the queue's lock.
     uint64_t tag_ = 0, order_ = 0;
-    uint32_t pending_ = 0, busy_ = 0; // busy: threads inside on_fd()
+    uint32_t pending_ = 0, busy_ = 0; // busy: threads inside on_fd(), or that look
     bool attached_ = false;
     Source *next_ = nullptr, *prev_ = nullptr;
 };
@@ -134,6 +140,7 @@ class Queue final : public Object {
 
   private:
     struct State;
+    class Looks;
     Queue(Context &context, std::unique_ptr<State> state) noexcept;
     ~Queue() override;
     void last_reference_gone() noexcept override;

@@ -39,6 +39,12 @@ void Queue::State::unlink(Source &source) noexcept {
     ready_count--;
 }
 
+void Queue::State::remember(Source &source) noexcept {
+    for (const Source *known : recent)
+        if (known == &source) return;
+    recent[next_recent++ % recent_sources] = &source;
+}
+
 void Queue::attach(Source &source, uint64_t tag) noexcept {
     const std::lock_guard hold(state_->lock);
     source.tag_ = tag;
@@ -69,8 +75,12 @@ void Queue::detach(Source &source) noexcept {
         it = s.watches.erase(it);
     }
     const Uncancelled guard;
+    s.detaching.fetch_add(1, std::memory_order_relaxed);
     s.idle.wait(hold, [&] { return source.busy_ == 0; });
+    s.detaching.fetch_sub(1, std::memory_order_relaxed);
     s.unlink(source); // on_fd() may have reported events
+    for (Source *&recent : s.recent)
+        if (recent == &source) recent = nullptr;
 }
 
 Result<void> Queue::add_fd(Source &source, int fd, uint32_t epoll_events) noexcept {

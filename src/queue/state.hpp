@@ -63,7 +63,8 @@ struct Queue::State {
     // --- without ---
     void signal() noexcept;
     Status wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept;
-    int look_awake(struct epoll_event *events, Deadline &deadline) noexcept;
+    int look_awake(struct epoll_event *events, Deadline &deadline, uint32_t turns, Looks &looks) noexcept;
+    void remember(Source &source) noexcept; // as one that was ready lately; with the lock held
     int harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept;
     void serve_fd(std::unique_lock<std::mutex> &hold, uint64_t key, uint32_t events) noexcept;
     void leave(bool harvested, std::unique_lock<std::mutex> &hold) noexcept;
@@ -79,10 +80,14 @@ struct Queue::State {
     uint64_t order = 0; // of arrival, entries and ready sources together
     uint32_t taken_since_look = 0;
     Awake<192, 8, 0> awake; // turns are polls of the descriptors; of the leader, also without the lock
+    static constexpr size_t recent_sources = 4;
+    Source *recent[recent_sources] = {}; // the last ones that were ready: a polling thread looks into their memory
+    uint32_t next_recent = 0;
+    std::atomic<uint32_t> detaching{0}; // threads that wait for `idle`; relaxed: a hint for the polling thread to stop
 
     Parking parking;
     std::atomic<bool> closed{false}; // parking.closed for readers without the lock; relaxed: only an early answer
-    std::condition_variable followed, idle; // idle: no thread is inside on_fd() or end_operations() any more
+    std::condition_variable followed, idle; // idle: no thread is inside on_fd() or end_operations(), or looks, any more
 
     std::unordered_map<int, FdWatch> watches;
     uint32_t generation = 0;

@@ -189,6 +189,9 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     void ended() noexcept override;
     void peer_events(uint32_t events) noexcept override;
     uint32_t on_fd(uint32_t epoll_events) noexcept override;
+    bool begin_look() noexcept override;
+    uint32_t look() noexcept override;
+    uint32_t end_look() noexcept override;
     Object &owner() noexcept override { return *this; }
 
     Status closing_status() noexcept;

@@ -291,6 +291,43 @@ uint32_t Stream::on_fd(uint32_t epoll_events) noexcept {
     return armed_.fetch_and(~events, std::memory_order_seq_cst) & events;
 }
 
+// A queue's thread polls the ring, so the peer does not wake it. Only the thread that clears the flag of the parking
+// place may report what it stands for: whoever arms or waits later sets the flag again.
+bool Stream::begin_look() noexcept {
+    if (context_->external() || (carrier_ && !duplex_->shared())) return false;
+    if (read_.waiting_operations.load(std::memory_order_relaxed) != 0) return false; // the place is theirs
+    uint32_t armed = Park::FD;
+    if (!in_.control().reader.state.compare_exchange_strong(armed, Park::AWAKE, std::memory_order_seq_cst))
+        return false;
+    // seq_cst: an operation that has come since counts itself and then sets the flag, which may be what was cleared.
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) == 0) return true;
+    post_pump();
+    return false;
+}
+
+uint32_t Stream::look() noexcept {
+    // relaxed: consumed bytes were published before the place was armed; an event of bytes that another thread has read
+    // since finds nothing to read.
+    const PipeControl &c = in_.control();
+    const uint64_t there = c.head.load(std::memory_order_relaxed) - c.tail.load(std::memory_order_relaxed);
+    if (there < c.reader.need.load(std::memory_order_relaxed) && c.finished.load(std::memory_order_relaxed) == 0)
+        return 0;
+    return armed_.fetch_and(~MUSTER_STREAM_READABLE, std::memory_order_seq_cst) & MUSTER_STREAM_READABLE;
+}
+
+uint32_t Stream::end_look() noexcept {
+    if (!try_take(read_, Direction::NOTIFY)) return 0; // the holder reports the event when it unlocks
+    uint32_t events = 0;
+    if ((armed_.load(std::memory_order_seq_cst) & MUSTER_STREAM_READABLE) != 0) {
+        const size_t need = in_.control().reader.need.load(std::memory_order_relaxed);
+        const bool parked = in_.park_reader(Park::FD, std::max<size_t>(need, 1));
+        if (!parked || duplex_->is_ended())
+            events = armed_.fetch_and(~MUSTER_STREAM_READABLE, std::memory_order_seq_cst) & MUSTER_STREAM_READABLE;
+    }
+    give(read_);
+    return events;
+}
+
 Status Stream::watch(uint32_t interest, Queue *queue, uint64_t tag) {
     if (interest != 0 && (closed_.load(std::memory_order_relaxed) || queue->closed())) return MUSTER_E_CLOSED;
     const std::lock_guard one_at_a_time(watch_calls_);
