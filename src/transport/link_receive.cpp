@@ -14,7 +14,10 @@ constexpr size_t small_bytes = 4096;            // a target so small is filled f
 constexpr size_t stage_bytes = 32 * 1024;       // on the stack, after a small target
 constexpr size_t max_staged_target = 32 * 1024; // larger targets have no stage after them
 constexpr int max_slots = 8;                    // frames received by one call
-constexpr uint32_t spin_trial_turns = 128;      // polls of the socket; 20 to 40 us
+// Payload received by one call: a quarter of the usual window, after which the peer is granted more. A call that takes
+// more lets the peer run out of credit, and then one side always waits for the other.
+constexpr size_t call_bytes = frame_data_max;
+constexpr uint32_t spin_trial_turns = 128; // polls of the socket; 20 to 40 us
 constexpr uint32_t max_spin_turns = 192;
 } // namespace
 
@@ -107,7 +110,7 @@ struct Link::Plan {
     unsigned char stage[stage_bytes];
 
     Plan(const FrameReader &reader, const Target &target) noexcept {
-        size_t room = target.room();
+        size_t room = std::min(target.room(), call_bytes);
         unsigned char *to = target.at();
         const auto add = [&](size_t size) {
             const size_t k = std::min(room, size);
