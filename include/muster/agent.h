@@ -32,7 +32,11 @@ typedef struct muster_agent muster_agent;
 
 /** Flags of muster_agent_config::flags. */
 enum muster_agent_flag {
-    MUSTER_AGENT_NO_GUARD = 1 /**< No guard process: workers outlive an agent that is killed. */
+    MUSTER_AGENT_NO_GUARD = 1,          /**< No guard process: workers outlive an agent that is killed. */
+    MUSTER_AGENT_VIRTUAL_LOCAL_RANK = 2 /**< LOCAL_RANK is 0 in each worker, and CUDA_VISIBLE_DEVICES names the one
+                                             device that is its own: the entry of its local rank in the value that the
+                                             environment has, or the number of its local rank. MUSTER_LOCAL_RANK stays
+                                             the local rank. As torchrun's `--virtual-local-rank`. */
 };
 
 /** Outputs of a worker; bits of muster_agent_config::log_outputs and muster_agent_config::console_outputs. */
@@ -43,10 +47,11 @@ enum muster_agent_output {
 
 /** Where the outputs of one worker go; 16 bytes. */
 typedef struct muster_agent_outputs {
-    uint32_t local_rank;      /**< Local rank of the worker. */
-    uint32_t log_outputs;     /**< As muster_agent_config::log_outputs, for this worker alone. */
-    uint32_t console_outputs; /**< As muster_agent_config::console_outputs, for this worker alone. */
-    uint32_t reserved;        /**< Zero. */
+    uint32_t local_rank;        /**< Local rank of the worker. */
+    uint32_t log_outputs;       /**< As muster_agent_config::log_outputs, for this worker alone. */
+    uint32_t console_outputs;   /**< As muster_agent_config::console_outputs, for this worker alone. */
+    uint32_t discarded_outputs; /**< ::muster_agent_output values, or'ed: outputs that are not shown. One that is in
+                                     `log_outputs`, too, is in its file; none is in `console_outputs`. */
 } muster_agent_outputs;
 
 /** What to run; all zero means the defaults named here. Strings are NUL-terminated, as execve() expects them. */

@@ -31,6 +31,12 @@ std::vector<Variable> variables(const AgentPlan &plan, const Standing &standing,
         all.emplace_back("MUSTER_" + name, value);
     };
     for (const auto &number : numbers) both(number.name, std::to_string(number.value));
+    if (plan.has_virtual_local_ranks) {
+        std::find_if(all.begin(), all.end(), [](const Variable &one) { return one.first == "LOCAL_RANK"; })->second =
+            "0";
+        const std::optional<std::vector<std::string>> devices = visible_devices(plan.environment);
+        all.emplace_back("CUDA_VISIBLE_DEVICES", devices ? (*devices)[local_rank] : std::to_string(local_rank));
+    }
     both("MASTER_ADDR", standing.master_address);
     both("ROLE_NAME", plan.role);
     const auto elastic = [&](const std::string &name, const std::string &value) {
@@ -48,6 +54,19 @@ std::vector<Variable> variables(const AgentPlan &plan, const Standing &standing,
 }
 
 } // namespace
+
+std::optional<std::vector<std::string>> visible_devices(const std::vector<std::string> &environment) {
+    constexpr std::string_view name = "CUDA_VISIBLE_DEVICES=";
+    const auto given = std::find_if(environment.begin(), environment.end(),
+                                    [&](const std::string &one) { return one.compare(0, name.size(), name) == 0; });
+    if (given == environment.end()) return {};
+    std::vector<std::string> devices;
+    for (size_t from = name.size(), comma = from; comma != given->npos && from < given->size(); from = comma + 1) {
+        comma = given->find(',', from);
+        devices.push_back(given->substr(from, comma - from));
+    }
+    return devices;
+}
 
 std::vector<std::string> worker_environment(const AgentPlan &plan, const Standing &standing, uint32_t local_rank,
                                             const std::string &error_file, const std::string &agent_id) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <tuple>
 
 namespace muster {
@@ -119,6 +120,10 @@ Result<void> WorkerGroup::start_worker(uint32_t local_rank, const Standing &stan
                 return Error::from_errno(errno, MUSTER_OK, "a pipe for the output of worker %u", local_rank);
             writing.carried = Fd(ends[0]);
             writing.end = Fd(ends[1]);
+        }
+        if (!writing.end && (outputs.discarded_outputs & bit)) {
+            writing.end = Fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
+            if (!writing.end) return Error::from_errno(errno, MUSTER_OK, "open /dev/null for worker %u", local_rank);
         }
         if (writing.end) fds.push_back({writing.end.get(), err ? STDERR_FILENO : STDOUT_FILENO});
     }

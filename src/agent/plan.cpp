@@ -33,7 +33,7 @@ Result<void> read_name(const char *given, const char *field, size_t most, std::s
 }
 
 Result<void> check_numbers(const muster_agent_config &config) noexcept {
-    if (config.flags & ~uint32_t{MUSTER_AGENT_NO_GUARD})
+    if (config.flags & ~uint32_t{MUSTER_AGENT_NO_GUARD | MUSTER_AGENT_VIRTUAL_LOCAL_RANK})
         return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
     if (config.worker_count > max_workers)
         return Error::make(MUSTER_E_ARG, "worker_count is %u, more than %u", config.worker_count, max_workers);
@@ -55,18 +55,24 @@ std::string copy_bytes(const void *bytes, uint64_t size) {
     return bytes ? std::string(static_cast<const char *>(bytes), size) : std::string();
 }
 
-Result<AgentPlan::Outputs> read_outputs(uint32_t log_outputs, uint32_t console_outputs, bool log_dir) noexcept {
+Result<AgentPlan::Outputs> read_outputs(uint32_t log_outputs, uint32_t console_outputs, uint32_t discarded_outputs,
+                                        bool log_dir) noexcept {
     if (log_outputs & ~both_outputs)
         return Error::make(MUSTER_E_ARG, "log_outputs has unknown bits: 0x%x", log_outputs);
     if (console_outputs & ~both_outputs)
         return Error::make(MUSTER_E_ARG, "console_outputs has unknown bits: 0x%x", console_outputs);
     if (log_outputs != 0 && !log_dir) return Error::make(MUSTER_E_ARG, "log_outputs is set, but there is no log_dir");
-    return AgentPlan::Outputs{log_outputs, console_outputs};
+    if (discarded_outputs & ~both_outputs)
+        return Error::make(MUSTER_E_ARG, "discarded_outputs has unknown bits: 0x%x", discarded_outputs);
+    if (discarded_outputs & console_outputs)
+        return Error::make(MUSTER_E_ARG, "an output is in discarded_outputs and in console_outputs: 0x%x",
+                           discarded_outputs & console_outputs);
+    return AgentPlan::Outputs{log_outputs, console_outputs, discarded_outputs};
 }
 
 Result<std::vector<AgentPlan::Outputs>> read_all_outputs(const muster_agent_config &config, uint32_t worker_count) {
     const bool log_dir = config.log_dir != nullptr;
-    auto common = read_outputs(config.log_outputs, config.console_outputs, log_dir);
+    auto common = read_outputs(config.log_outputs, config.console_outputs, 0, log_dir);
     if (!common) return common.error();
     if (config.output_count > worker_count || (config.output_count > 0 && config.outputs == nullptr))
         return Error::make(MUSTER_E_ARG, "outputs names %llu workers, and there are %u",
@@ -78,8 +84,7 @@ Result<std::vector<AgentPlan::Outputs>> read_all_outputs(const muster_agent_conf
         if (one.local_rank >= worker_count || named[one.local_rank])
             return Error::make(MUSTER_E_ARG, "outputs names worker %u %s", one.local_rank,
                                one.local_rank >= worker_count ? "of fewer" : "twice");
-        if (one.reserved != 0) return Error::make(MUSTER_E_ARG, "muster_agent_outputs: reserved is zero");
-        auto own = read_outputs(one.log_outputs, one.console_outputs, log_dir);
+        auto own = read_outputs(one.log_outputs, one.console_outputs, one.discarded_outputs, log_dir);
         if (!own) return own.error();
         all[one.local_rank] = *own;
         named[one.local_rank] = true;
@@ -105,6 +110,14 @@ Result<RendezvousPlan> read_rendezvous(const muster_rendezvous_config *given) {
     if (rendezvous.numbers.majority_timeout_ns == 0) rendezvous.numbers.majority_timeout_ns = -1;
     if (config.store) rendezvous.store = Ref<Store>(unwrap(config.store));
     return rendezvous;
+}
+
+// Each worker with a virtual local rank has a device.
+Result<void> check_devices(const AgentPlan &plan) {
+    const std::optional<std::vector<std::string>> devices = visible_devices(plan.environment);
+    if (!devices || devices->size() >= plan.worker_count) return {};
+    return Error::make(MUSTER_E_ARG, "CUDA_VISIBLE_DEVICES names %zu devices, and there are %u workers",
+                       devices->size(), plan.worker_count);
 }
 
 Result<Fd> keep(int32_t plus_one, int standard, const char *field) noexcept {
@@ -139,7 +152,10 @@ Result<AgentPlan> read_plan(const muster_agent_config &config) {
     plan.environment = copy_list(config.envp ? config.envp : environ);
     if (config.directory) plan.directory = config.directory;
     plan.guard = (config.flags & MUSTER_AGENT_NO_GUARD) == 0;
+    plan.has_virtual_local_ranks = (config.flags & MUSTER_AGENT_VIRTUAL_LOCAL_RANK) != 0;
     if (config.worker_count) plan.worker_count = config.worker_count;
+    if (plan.has_virtual_local_ranks)
+        if (auto enough = check_devices(plan); !enough) return enough.error();
     plan.max_restarts = config.max_restarts;
     if (config.grace_ns) plan.grace_ns = std::min(config.grace_ns, max_ns);
     auto outputs = read_all_outputs(config, plan.worker_count);

@@ -25,7 +25,7 @@ struct RendezvousPlan {
 struct AgentPlan {
     std::vector<std::string> argv, environment;
     std::string directory; // empty: this process's own
-    bool guard = true;
+    bool guard = true, has_virtual_local_ranks = false;
     uint32_t worker_count = 1, max_restarts = 0;
     int64_t grace_ns = 30'000'000'000;
     std::string run_id = "none", role = "default", log_dir;
@@ -35,13 +35,16 @@ struct AgentPlan {
     std::optional<RendezvousPlan> rendezvous; // none: a single node
     int64_t join_timeout_ns = 600'000'000'000, exit_timeout_ns = -1;
     struct Outputs {
-        uint32_t log_outputs = 0, console_outputs = 0; // muster_agent_output bits
+        uint32_t log_outputs = 0, console_outputs = 0, discarded_outputs = 0; // muster_agent_output bits
     };
     std::vector<Outputs> outputs; // by local rank
     Fd out, err;                  // destinations for console_outputs
 };
 
 Result<AgentPlan> read_plan(const muster_agent_config &config);
+
+// The entries of CUDA_VISIBLE_DEVICES; none: the environment does not have it.
+std::optional<std::vector<std::string>> visible_devices(const std::vector<std::string> &environment);
 
 // Ranks and addresses of this node's workers among all, once they are known. A value.
 struct Standing {

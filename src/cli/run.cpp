@@ -3,6 +3,7 @@
 #include "run/report.hpp"
 #include "serving.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -36,7 +37,11 @@ std::vector<muster_agent_outputs> outputs_of(const Options &options) {
     std::vector<muster_agent_outputs> all;
     for (uint32_t worker = 0; worker < options.workers; worker++) {
         const uint32_t filed = options.redirects.of(worker), both = options.tee.of(worker);
-        all.push_back({worker, filed | both, both | (named ? ~filed & 3u : 0), 0});
+        const std::vector<uint32_t> &shown = options.shown_ranks;
+        if (shown.empty() || std::find(shown.begin(), shown.end(), worker) != shown.end())
+            all.push_back({worker, filed | both, both | (named ? ~filed & 3u : 0), 0});
+        else
+            all.push_back({worker, filed | both, 0, 3});
     }
     return all;
 }
@@ -67,7 +72,8 @@ muster_status start(const Options &options, muster_context *context, muster_queu
     const auto text = [](const std::string &one) { return one.empty() ? nullptr : one.c_str(); };
     muster_agent_config config{};
     config.struct_size = sizeof config;
-    config.flags = options.no_guard ? MUSTER_AGENT_NO_GUARD : 0;
+    config.flags = (options.no_guard ? uint32_t{MUSTER_AGENT_NO_GUARD} : 0) |
+                   (options.virtual_local_rank ? uint32_t{MUSTER_AGENT_VIRTUAL_LOCAL_RANK} : 0);
     config.argv = argv.data();
     config.worker_count = options.workers;
     config.max_restarts = options.max_restarts;

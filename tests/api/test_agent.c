@@ -249,13 +249,13 @@ static void test_wrong_values_are_named(void **state) {
     const muster_agent_config good = config_of(argv, 1);
     static const muster_agent_outputs others[] = {{.local_rank = 1}, {.local_rank = 0}, {.local_rank = 0}};
     static const muster_agent_outputs strange[] = {
-        {.console_outputs = 4}, {.reserved = 1}, {.log_outputs = MUSTER_AGENT_STDERR}};
+        {.console_outputs = 4}, {.discarded_outputs = 4}, {.log_outputs = MUSTER_AGENT_STDERR}};
     enum { cases = 18 };
     muster_agent_config bad[cases];
     for (size_t i = 0; i < cases; i++) bad[i] = good;
     bad[0].argv = nothing;
     bad[1].worker_count = 1025;
-    bad[2].flags = 2;
+    bad[2].flags = 4;
     bad[3].log_outputs = MUSTER_AGENT_STDOUT; // without a log_dir
     bad[4].console_outputs = 4;
     bad[5].grace_ns = -1;
@@ -270,9 +270,9 @@ static void test_wrong_values_are_named(void **state) {
     bad[14].output_count = 1;
     for (size_t i = 0; i < 3; i++) bad[15 + i].outputs = &strange[i], bad[15 + i].output_count = 1;
     static const char *const words[cases] = {
-        "argv",     "worker_count", "flags",         "log_dir",         "console_outputs", "grace_ns",
-        "run_id",   "role",         "local_address", "out_fd_plus_one", "reserved",        "/file",
-        "worker 1", "twice",        "outputs",       "console_outputs", "reserved",        "log_dir"};
+        "argv",     "worker_count", "flags",         "log_dir",         "console_outputs",   "grace_ns",
+        "run_id",   "role",         "local_address", "out_fd_plus_one", "reserved",          "/file",
+        "worker 1", "twice",        "outputs",       "console_outputs", "discarded_outputs", "log_dir"};
     for (size_t i = 0; i < cases; i++) {
         muster_agent *agent = (muster_agent *)1;
         muster_error error = {0};

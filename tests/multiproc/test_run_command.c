@@ -198,7 +198,8 @@ static void test_wrong_arguments_are_named(void **state) {
         {{"--tee", "0:1,0:2", "true", NULL}, "worker 0 twice"},
         {{"--redirects", "0:1,err", "true", NULL}, "err is no rank:which"},
         {{"--log-dir", "/x", "--redirects", "0:3,2:1", "--nproc-per-node", "2", "true", NULL}, "no worker 2"},
-        {{"--virtual-local-rank", "true", NULL}, "LOCAL_RANK is always the local rank of the worker"},
+        {{"--local-ranks-filter", "0,2", "--nproc-per-node", "2", "true", NULL}, "there is no worker 2"},
+        {{"--local-ranks-filter", "0,", "true", NULL}, "is no local rank"},
         {{"--rdzv-backend=zeus", "--rdzv_endpoint=h:29400", "true", NULL}, "zeus is none of c10d"},
         {{"--rdzv-backend=c10d", "--nnodes=2", "true", NULL}, "--rdzv-endpoint is missing"},
         {{"--rdzv", "tcp://h:1", "--rdzv-endpoint", "h:1", "--run-id", "j", "true", NULL}, "which of them"},
@@ -257,6 +258,44 @@ static void test_outputs_go_where_they_are_sent(void **state) {
     RUN(&c, "sh", "-c", "cd $T/*/attempt_0 && cat 0/stdout.log 1/stdout.log 1/stderr.log && ls 0/stderr.log 2/*.log");
     assert_int_not_equal(end_of(&c), 0); // there are none
     assert_int_equal(strncmp(c.text, "out0\nout1\nerr1\n", 15), 0);
+}
+
+// Of the others nothing is shown; their files are complete.
+static void test_only_chosen_ranks_are_shown(void **state) {
+    (void)state;
+    char logs[128];
+    snprintf(logs, sizeof logs, "%s/filtered", folder);
+    command c;
+    RUN(&c, "--nproc-per-node", "3", "--log-dir", logs, "--tee", "0:3,1:1", "--local_ranks_filter=1", "sh", "-c",
+        "echo out$RANK; echo err$RANK >&2");
+    expect_end(&c, 0);
+    expect_text(&c, "[default1]: out1\n");
+    expect_text(&c, "[default1]: err1\n");
+    assert_int_equal(c.used, 2 * strlen("[default1]: out1\n"));
+    RUN(&c, "sh", "-c", "cd $T/filtered/*/attempt_0 && cat 0/stdout.log 0/stderr.log 1/stdout.log");
+    expect_end(&c, 0);
+    assert_string_equal(c.text, "out0\nerr0\nout1\n");
+}
+
+// Each worker has one device, which is its device 0.
+static void test_local_ranks_may_be_virtual(void **state) {
+    (void)state;
+    static const char *const script = "echo $LOCAL_RANK $CUDA_VISIBLE_DEVICES $MUSTER_LOCAL_RANK $LOCAL_WORLD_SIZE";
+    command c;
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    RUN(&c, "--nproc-per-node", "2", "--virtual-local-rank", "sh", "-c", script);
+    expect_end(&c, 0);
+    expect_text(&c, "[default0]: 0 0 0 2\n");
+    expect_text(&c, "[default1]: 0 1 1 2\n");
+    setenv("CUDA_VISIBLE_DEVICES", "7,GPU-5", 1);
+    RUN(&c, "--nproc-per-node", "2", "--virtual_local_rank", "sh", "-c", script);
+    expect_end(&c, 0);
+    expect_text(&c, "[default0]: 0 7 0 2\n");
+    expect_text(&c, "[default1]: 0 GPU-5 1 2\n");
+    RUN(&c, "--nproc-per-node", "3", "--virtual-local-rank", "true");
+    expect_end(&c, 2);
+    expect_text(&c, "CUDA_VISIBLE_DEVICES names 2 devices, and there are 3 workers");
+    unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 static void test_the_first_failure_is_the_exit_status(void **state) {
@@ -608,6 +647,8 @@ int main(int count, char **arguments) {
         TEST(test_wrong_arguments_are_named),
         TEST(test_success_is_quiet),
         TEST(test_outputs_go_where_they_are_sent),
+        TEST(test_only_chosen_ranks_are_shown),
+        TEST(test_local_ranks_may_be_virtual),
         TEST(test_the_first_failure_is_the_exit_status),
         TEST(test_signals_stop_the_workers),
         TEST(test_a_second_interrupt_kills),

@@ -107,7 +107,7 @@ typedef struct muster_transport_config muster_transport_config;
 typedef struct muster_transport_ops muster_transport_ops;
 typedef struct muster_value muster_value;
 typedef struct muster_worker_config muster_worker_config;
-enum muster_agent_flag { MUSTER_AGENT_NO_GUARD = 1 };
+enum muster_agent_flag { MUSTER_AGENT_NO_GUARD = 1, MUSTER_AGENT_VIRTUAL_LOCAL_RANK = 2 };
 enum muster_agent_output { MUSTER_AGENT_STDOUT = 1, MUSTER_AGENT_STDERR = 2 };
 enum muster_agent_phase { MUSTER_AGENT_JOINING = 1, MUSTER_AGENT_STARTING = 2, MUSTER_AGENT_RUNNING = 3, MUSTER_AGENT_STOPPING = 4, MUSTER_AGENT_DONE = 5, MUSTER_AGENT_ENDED = 6 };
 enum muster_agent_worker_state { MUSTER_WORKER_NONE = 0, MUSTER_WORKER_RUNNING = 1, MUSTER_WORKER_SUCCEEDED = 2, MUSTER_WORKER_FAILED = 3, MUSTER_WORKER_STOPPED = 4 };
@@ -179,7 +179,7 @@ typedef void (*muster_reduce_fn)(void *user, const void *input, void *inout, uin
 typedef void (*muster_free_fn)(void *data);
 typedef void (*muster_queue_handler_fn)(void *user, const muster_completion *entry, const muster_error *error);
 typedef int (*muster_wake_fn)(void *user);
-struct muster_agent_outputs { uint32_t local_rank; uint32_t log_outputs; uint32_t console_outputs; uint32_t reserved; };
+struct muster_agent_outputs { uint32_t local_rank; uint32_t log_outputs; uint32_t console_outputs; uint32_t discarded_outputs; };
 struct muster_agent_config { uint32_t struct_size; uint32_t flags; const char *const *argv; const char *const *envp; const char *directory; uint32_t worker_count; uint32_t max_restarts; int64_t grace_ns; const char *run_id; const char *role; const char *log_dir; uint32_t log_outputs; uint32_t console_outputs; int32_t out_fd_plus_one; int32_t err_fd_plus_one; const char *local_address; const muster_rendezvous_config *rendezvous; const char *master_address; uint32_t master_port; uint32_t reserved0; int64_t join_timeout_ns; int64_t exit_timeout_ns; const muster_agent_outputs *outputs; uint64_t output_count; uint64_t reserved[2]; };
 struct muster_agent_state { uint32_t phase; uint32_t worker_count; uint32_t running; uint32_t restarts; uint32_t group_rank; uint32_t group_world_size; uint32_t first_rank; uint32_t world_size; uint64_t round; char master_address[256]; uint32_t master_port; uint32_t reserved[7]; };
 struct muster_process_exit { int32_t kind; int32_t value; };
@@ -969,7 +969,7 @@ surface.functions = {
 surface.opaque = { "muster_agent", "muster_am", "muster_am_request", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_memory", "muster_message", "muster_message_queue", "muster_metrics", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
 
 surface.structs = { -- size, then the place and type of each field
-  { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "reserved", 12, "uint32_t" } } },
+  { "muster_agent_outputs", 16, { { "local_rank", 0, "uint32_t" }, { "log_outputs", 4, "uint32_t" }, { "console_outputs", 8, "uint32_t" }, { "discarded_outputs", 12, "uint32_t" } } },
   { "muster_agent_config", 168, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "argv", 8, "char" }, { "envp", 16, "char" }, { "directory", 24, "char" }, { "worker_count", 32, "uint32_t" }, { "max_restarts", 36, "uint32_t" }, { "grace_ns", 40, "int64_t" }, { "run_id", 48, "char" }, { "role", 56, "char" }, { "log_dir", 64, "char" }, { "log_outputs", 72, "uint32_t" }, { "console_outputs", 76, "uint32_t" }, { "out_fd_plus_one", 80, "int32_t" }, { "err_fd_plus_one", 84, "int32_t" }, { "local_address", 88, "char" }, { "rendezvous", 96, "muster_rendezvous_config" }, { "master_address", 104, "char" }, { "master_port", 112, "uint32_t" }, { "reserved0", 116, "uint32_t" }, { "join_timeout_ns", 120, "int64_t" }, { "exit_timeout_ns", 128, "int64_t" }, { "outputs", 136, "muster_agent_outputs" }, { "output_count", 144, "uint64_t" }, { "reserved", 152, "uint64_t" } } },
   { "muster_agent_state", 328, { { "phase", 0, "uint32_t" }, { "worker_count", 4, "uint32_t" }, { "running", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "group_rank", 16, "uint32_t" }, { "group_world_size", 20, "uint32_t" }, { "first_rank", 24, "uint32_t" }, { "world_size", 28, "uint32_t" }, { "round", 32, "uint64_t" }, { "master_address", 40, "char" }, { "master_port", 296, "uint32_t" }, { "reserved", 300, "uint32_t" } } },
   { "muster_agent_worker", 832, { { "local_rank", 0, "uint32_t" }, { "rank", 4, "uint32_t" }, { "state", 8, "uint32_t" }, { "restarts", 12, "uint32_t" }, { "pid", 16, "int32_t" }, { "exit", 20, "muster_process_exit" }, { "reserved0", 28, "uint32_t" }, { "started_unix_ns", 32, "int64_t" }, { "ended_unix_ns", 40, "int64_t" }, { "failed_unix_ns", 48, "int64_t" }, { "round", 56, "uint64_t" }, { "message", 64, "char" }, { "directory", 576, "char" } } },

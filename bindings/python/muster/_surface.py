@@ -7,6 +7,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c
 
 # muster_agent_flag
 MUSTER_AGENT_NO_GUARD = 1
+MUSTER_AGENT_VIRTUAL_LOCAL_RANK = 2
 
 # muster_agent_output
 MUSTER_AGENT_STDOUT = 1
@@ -776,7 +777,7 @@ muster_agent_outputs._fields_ = [
     ("local_rank", c_uint32),
     ("log_outputs", c_uint32),
     ("console_outputs", c_uint32),
-    ("reserved", c_uint32),
+    ("discarded_outputs", c_uint32),
 ]
 
 muster_agent_config._fields_ = [
@@ -1972,7 +1973,7 @@ FUNCTIONS = {
 
 # Of each structure: its size, and the offsets of its fields, for the test of layouts.
 LAYOUT = {
-    "muster_agent_outputs": (16, {"local_rank": 0, "log_outputs": 4, "console_outputs": 8, "reserved": 12}),
+    "muster_agent_outputs": (16, {"local_rank": 0, "log_outputs": 4, "console_outputs": 8, "discarded_outputs": 12}),
     "muster_agent_config": (168, {"struct_size": 0, "flags": 4, "argv": 8, "envp": 16, "directory": 24, "worker_count": 32, "max_restarts": 36, "grace_ns": 40, "run_id": 48, "role": 56, "log_dir": 64, "log_outputs": 72, "console_outputs": 76, "out_fd_plus_one": 80, "err_fd_plus_one": 84, "local_address": 88, "rendezvous": 96, "master_address": 104, "master_port": 112, "reserved0": 116, "join_timeout_ns": 120, "exit_timeout_ns": 128, "outputs": 136, "output_count": 144, "reserved": 152}),
     "muster_agent_state": (328, {"phase": 0, "worker_count": 4, "running": 8, "restarts": 12, "group_rank": 16, "group_world_size": 20, "first_rank": 24, "world_size": 28, "round": 32, "master_address": 40, "master_port": 296, "reserved": 300}),
     "muster_agent_worker": (832, {"local_rank": 0, "rank": 4, "state": 8, "restarts": 12, "pid": 16, "exit": 20, "reserved0": 28, "started_unix_ns": 32, "ended_unix_ns": 40, "failed_unix_ns": 48, "round": 56, "message": 64, "directory": 576}),

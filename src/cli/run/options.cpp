@@ -52,6 +52,8 @@ constexpr char help[] =
     "  --redirects, -r <which>    outputs that go to files there: out, err, all or none (1, 2, 3, 0); default none;\n"
     "                             of some workers, by their local ranks: 0:out,1:err\n"
     "  --tee, -t <which>          outputs that go to files and are shown, too; likewise\n"
+    "  --local-ranks-filter <n,..>  only the outputs of these workers are shown; files have those of all\n"
+    "  --virtual-local-rank       LOCAL_RANK is 0 in each worker, and CUDA_VISIBLE_DEVICES names its own device\n"
     "  --no-prefix                no [role local_rank]: before the lines of several workers\n"
     "  --no-guard                 workers outlive this command when it is killed\n"
     "  --rdzv-backend <c10d|static|etcd|muster>, --rdzv-endpoint <host:port>   of torchrun, in place of --rdzv\n"
@@ -107,6 +109,18 @@ std::string take_outputs(const std::string &text, OutputChoice &outputs) {
         if (std::string wrong = take_bits(part.substr(colon + 1), bits); !wrong.empty()) return wrong;
         if (!outputs.named.emplace(static_cast<uint32_t>(*rank), bits).second)
             return "worker " + std::to_string(*rank) + " twice";
+    }
+    return {};
+}
+
+std::string take_ranks(const std::string &text, std::vector<uint32_t> &ranks) {
+    ranks.clear();
+    for (size_t from = 0, comma = 0; comma != text.npos; from = comma + 1) {
+        comma = text.find(',', from);
+        const std::string part = text.substr(from, comma - from);
+        const std::optional<uint64_t> rank = cli::number_of(part, 0, max_workers - 1);
+        if (!rank) return part + " is no local rank; several are given as in 0,1,2";
+        ranks.push_back(static_cast<uint32_t>(*rank));
     }
     return {};
 }
@@ -181,6 +195,8 @@ std::vector<cli::Option> known_options(Options &o) {
         cli::text("publish-metrics", o.metrics_store),
         {"redirects", [&o](const std::string &text) { return take_outputs(text, o.redirects); }, true, 'r'},
         {"tee", [&o](const std::string &text) { return take_outputs(text, o.tee); }, true, 't'},
+        {"local-ranks-filter", [&o](const std::string &text) { return take_ranks(text, o.shown_ranks); }},
+        cli::flag("virtual-local-rank", o.virtual_local_rank),
         cli::flag("no-prefix", o.no_prefix),
         cli::flag("no-guard", o.no_guard),
         cli::secret_file(),
@@ -213,6 +229,10 @@ std::string check_together(Options &options) {
     if (const auto rank = rank_too_high(options))
         return "--redirects or --tee: there is no worker " + std::to_string(*rank) + ", --nproc-per-node is " +
                std::to_string(options.workers);
+    for (const uint32_t rank : options.shown_ranks)
+        if (rank >= options.workers)
+            return "--local-ranks-filter: there is no worker " + std::to_string(rank) + ", --nproc-per-node is " +
+                   std::to_string(options.workers);
     if (!options.meets()) return {};
     if (options.run_id.empty()) return "--rdzv: how is the job named there? --run-id is missing";
     if (options.rdzv.starts_with("static:") && !options.node_rank) return "--rdzv static: --node-rank is missing";

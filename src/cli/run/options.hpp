@@ -30,6 +30,8 @@ struct Options {
     std::string state_dir;     // empty: that of the library's default
     std::optional<uint32_t> node_rank;
     uint16_t master_port = 0;
+    std::vector<uint32_t> shown_ranks; // --local-ranks-filter; empty: all
+    bool virtual_local_rank = false;
     bool standalone = false, reopen = false, new_run = false, no_guard = false, no_prefix = false;
     int64_t grace_ns = 0, join_timeout_ns = 0, exit_timeout_ns = 0, last_call_ns = 0, keep_alive_ns = 0;
     OutputChoice redirects, tee;

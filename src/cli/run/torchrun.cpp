@@ -32,13 +32,6 @@ std::vector<cli::Option> Torchrun::options() {
         without_effect("monitor-interval", "nothing is polled, failures are reported as they happen"),
         without_effect("start-method", "each worker is a program of its own"),
         without_effect("signals-to-handle", "SIGTERM, SIGINT and SIGHUP stop the workers, a second one at once"),
-        without_effect("local-ranks-filter",
-                       "the outputs of all workers are shown; --tee and --redirects choose files"),
-        {"virtual-local-rank",
-         [](const std::string &) {
-             return std::string("it is not supported: LOCAL_RANK is always the local rank of the worker");
-         },
-         false},
     };
     for (cli::Option &one : all)
         if (std::string_view(one.name) == "module") one.letter = 'm';

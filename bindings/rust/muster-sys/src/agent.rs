@@ -15,6 +15,7 @@ pub struct muster_agent {
 
 // muster_agent_flag: Flags of muster_agent_config.flags.
 pub const MUSTER_AGENT_NO_GUARD: u32 = 1;
+pub const MUSTER_AGENT_VIRTUAL_LOCAL_RANK: u32 = 2;
 
 // muster_agent_output: Outputs of a worker; bits of muster_agent_config.log_outputs and muster_agent_config.console_outputs.
 pub const MUSTER_AGENT_STDOUT: u32 = 1;
@@ -48,7 +49,7 @@ pub struct muster_agent_outputs {
     pub local_rank: u32,
     pub log_outputs: u32,
     pub console_outputs: u32,
-    pub reserved: u32,
+    pub discarded_outputs: u32,
 }
 
 impl Default for muster_agent_outputs {
@@ -192,7 +193,7 @@ mod layout {
         at!(muster_agent_outputs, local_rank, 0);
         at!(muster_agent_outputs, log_outputs, 4);
         at!(muster_agent_outputs, console_outputs, 8);
-        at!(muster_agent_outputs, reserved, 12);
+        at!(muster_agent_outputs, discarded_outputs, 12);
         assert_eq!(size_of::<muster_agent_config>(), 168);
         at!(muster_agent_config, struct_size, 0);
         at!(muster_agent_config, flags, 4);

@@ -3,6 +3,7 @@
 
 # muster_agent_flag: Flags of muster_agent_config::flags.
 const MUSTER_AGENT_NO_GUARD = UInt32(1)
+const MUSTER_AGENT_VIRTUAL_LOCAL_RANK = UInt32(2)
 
 # muster_agent_output: Outputs of a worker; bits of muster_agent_config::log_outputs and muster_agent_config::console_outputs.
 const MUSTER_AGENT_STDOUT = UInt32(1)
@@ -36,7 +37,7 @@ struct muster_agent_outputs # 16 bytes
     local_rank::UInt32
     log_outputs::UInt32
     console_outputs::UInt32
-    reserved::UInt32
+    discarded_outputs::UInt32
 end
 
 # What to run; all zero means the defaults named here.
