@@ -198,9 +198,8 @@ local function wait_for_answer(self, question, deadline)
 end
 
 -- As pcall(send), and nothing in time: true, nil. A message cannot end in the middle: past the deadline another task goes on
--- with it.
-local function send_question(self, there, question, deadline, ...)
-    if not deadline then return pcall(send, there, ...) end
+-- with it. (A function of its own, since LuaJIT does not compile calls that make closures.)
+local function send_in_time(self, there, question, deadline, ...)
     local right, sent, why, status
     local function go_on(...)
         right, sent, why, status = pcall(send, there, ...)
@@ -211,6 +210,11 @@ local function send_question(self, there, question, deadline, ...)
     if right == nil then wait_for_answer(self, question, deadline) end
     if right == nil then return true, nil end
     return right, sent, why, status
+end
+
+local function send_question(self, there, question, deadline, ...)
+    if deadline then return send_in_time(self, there, question, deadline, ...) end
+    return pcall(send, there, ...)
 end
 
 -- What the function gives there; nil, why, and a status if that came of the way to it.
