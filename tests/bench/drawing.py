@@ -18,6 +18,11 @@ def read_rows(path):
         return list(csv.DictReader((line for line in file if "\t" in line), delimiter="\t"))
 
 
+def save(figure, path):
+    figure.savefig(path, bbox_inches="tight", facecolor="white", metadata={"Date": None})
+    pyplot.close(figure)
+
+
 def draw(rows, path, title=None):
     """A bar for each row with a ratio: right of 1 Muster is better. A mark where its target is."""
     bars = [row for row in rows if row["ratio"] not in ("", "-") and float(row["ratio"]) > 0]
@@ -47,6 +52,5 @@ def draw(rows, path, title=None):
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    figure.savefig(path, bbox_inches="tight", facecolor="white", metadata={"Date": None})
-    pyplot.close(figure)
+    save(figure, path)
     return True

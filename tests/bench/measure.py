@@ -181,7 +181,7 @@ def measure(case, repeats, scale, targets, runs, against):
 
 # Groups with a program of their own, which prints the first eight columns. The last ones run only when they are named.
 OTHER = {group: ["julia/run", group] for group in ("julia", "julia-star", "julia-mpi")}
-WHEN_NAMED = {"scale": ["scale/run"]}
+WHEN_NAMED = {"scale": ["scale/run"], "growth": ["growth/run"]}
 
 
 def other_rows(group, smoke, repeats, targets):
