@@ -6,6 +6,7 @@
 
 using Arguments = std::vector<std::string>;
 
+int bench_command(const Arguments &arguments);
 int broker_command(const Arguments &arguments);
 int check_command(const Arguments &arguments);
 int run_command(const Arguments &arguments);

@@ -12,6 +12,7 @@ namespace {
 
 int usage(FILE *to) {
     fputs("usage: muster <command> [arguments]\n"
+          "  bench             what streams do on this machine, or between two; see muster bench --help\n"
           "  broker            the broker of a star; see muster broker --help\n"
           "  check             what works here, what is missing, and which package brings it\n"
           "  run               the workers of this node, as part of a job; see muster run --help\n"
@@ -42,6 +43,7 @@ int main(int argc, char **argv) {
         if (arguments.empty()) return usage(stderr);
         const std::string command = arguments[0];
         arguments.erase(arguments.begin());
+        if (command == "bench") return bench_command(arguments);
         if (command == "broker") return broker_command(arguments);
         if (command == "check") return check_command(arguments);
         if (command == "run") return run_command(arguments);

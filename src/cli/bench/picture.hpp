@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+// Figures of several streams as a picture.
+#include "bench/ends.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+using Rows = std::vector<std::pair<std::string, Figures>>; // name of a stream, what was measured
+
+std::string with_unit(double value, const char *unit); // 12.3 M/s
+
+// An SVG file with bars. Returns an error text, empty: none.
+std::string draw(const std::string &file, const Rows &rows);
+
+} // namespace bench
