@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // muster broker: the middle of a star, as a program of its own.
 #include "commands.hpp"
+#include "scraping.hpp"
 #include "serving.hpp"
 
 #include <muster/broker.h>
@@ -36,6 +37,8 @@ constexpr char help[] =
     "  --window <bytes>       most bytes on their way from one member to one other; k, m behind it; default 1m\n"
     "  --max-members <n>      default 65536\n"
     "  --publish-metrics <store>  publish what this process counts in that store, for muster top\n"
+    "  --metrics-listen <host:port>  answer Prometheus at http://host:port/metrics, on the loopback interface\n"
+    "  --metrics-token-file <file>   the token that its requests have; not readable by others\n"
     "  --ready-fd <n>         write the address and a newline to this descriptor, too, and close it\n"
     "  --stats <seconds>      print a line of figures every so often; SIGUSR1 prints one at any time\n"
     "  --log <level>          error, warn, info (default) or debug\n"
@@ -44,6 +47,7 @@ constexpr char help[] =
 struct Options : serving::Options {
     std::string listen, parent, curve_file, metrics_store;
     muster_broker_config config{};
+    serving::Scraping scraping;
 };
 
 std::string zmq_address(const std::string &text) {
@@ -65,24 +69,25 @@ std::string check_together(Options &options, const std::vector<std::string> &wor
         options.config.curve_file = options.curve_file.data();
         options.config.curve_file_bytes = options.curve_file.size();
     }
-    return {};
+    return options.scraping.check();
 }
 
 std::optional<int> read_options(const Arguments &arguments, Options &o) {
     const cli::Command command{"muster broker", help};
     std::vector<std::string> words;
-    const auto status = cli::read_options(
-        command, arguments,
-        o.known({{"listen", [&o](const std::string &text) { return o.listen = zmq_address(text), ""; }},
-                 {"parent", [&o](const std::string &text) { return o.parent = zmq_address(text), ""; }},
-                 cli::secret_file("broker-secret-file", "MUSTER_BROKER_SECRET_FILE"),
-                 cli::text("curve-file", o.curve_file),
-                 cli::text("publish-metrics", o.metrics_store),
-                 cli::flag("open", o.config.flags, uint32_t{MUSTER_BROKER_OPEN}),
-                 cli::flag("no-curve", o.config.flags, uint32_t{MUSTER_BROKER_NO_CURVE}),
-                 cli::amount("window", o.config.window_bytes),
-                 cli::number("max-members", o.config.max_members, 0, UINT32_MAX)}),
-        words);
+    const auto status =
+        cli::read_options(command, arguments,
+                          o.scraping.options(o.known(
+                              {{"listen", [&o](const std::string &text) { return o.listen = zmq_address(text), ""; }},
+                               {"parent", [&o](const std::string &text) { return o.parent = zmq_address(text), ""; }},
+                               cli::secret_file("broker-secret-file", "MUSTER_BROKER_SECRET_FILE"),
+                               cli::text("curve-file", o.curve_file),
+                               cli::text("publish-metrics", o.metrics_store),
+                               cli::flag("open", o.config.flags, uint32_t{MUSTER_BROKER_OPEN}),
+                               cli::flag("no-curve", o.config.flags, uint32_t{MUSTER_BROKER_NO_CURVE}),
+                               cli::amount("window", o.config.window_bytes),
+                               cli::number("max-members", o.config.max_members, 0, UINT32_MAX)})),
+                          words);
     if (status) return status;
     const std::string wrong = check_together(o, words);
     return wrong.empty() ? std::nullopt : std::optional(cli::reject(command, wrong));
@@ -137,6 +142,10 @@ int broker_command(const Arguments &arguments) {
     char address[2048];
     size_t address_bytes = 0;
     muster_broker_address(broker, address, sizeof address, &address_bytes);
+    if (const std::string wrong = options.scraping.begin("muster broker", context); !wrong.empty()) {
+        fprintf(stderr, "muster broker: %s\n", wrong.c_str());
+        return 1;
+    }
     serving::tell_ready("muster broker", address, options.ready_fd);
     serving::Publishing publishing;
     if (!options.metrics_store.empty()) publishing.begin("muster broker", context, options.metrics_store);
@@ -145,6 +154,7 @@ int broker_command(const Arguments &arguments) {
         return true;
     });
     publishing.end();
+    options.scraping.end();
     muster_broker_close(broker, 2'000'000'000);
     print_stats(broker);
     serving::print_log("muster broker", log);

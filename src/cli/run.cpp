@@ -164,11 +164,16 @@ int run_command(const Arguments &arguments) {
     if (muster_queue_create(context, nullptr, &running.queue, &error) != MUSTER_OK) return failed(error);
     muster_queue_fd(running.queue, &queue_fd);
     muster_context_log(context, options.log_level, running.queue, 0);
+    if (const std::string wrong = options.scraping.begin("muster run", context); !wrong.empty()) {
+        fprintf(stderr, "muster run: %s\n", wrong.c_str());
+        return 1;
+    }
     if (start(options, context, running.queue, &running.agent, &error) != MUSTER_OK) return failed(error);
     serving::Publishing publishing;
     if (!options.metrics_store.empty()) publishing.begin("muster run", context, options.metrics_store);
     const int status = serve(running, queue_fd, signals);
     publishing.end();
+    options.scraping.end();
     muster_agent_release(running.agent);
     muster_context_close(context, 1'000'000'000);
     muster_queue_release(running.queue);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // muster store: a store for other processes, as a program of its own.
 #include "commands.hpp"
+#include "scraping.hpp"
 #include "serving.hpp"
 
 #include <muster/store_server.h>
@@ -34,6 +35,8 @@ constexpr char help[] =
     "  --max-clients <n>      default 65536\n"
     "  --session <seconds>    for so long a client that was cut off may come again; default 60\n"
     "  --publish-metrics      publish what this process counts in its own store, for muster top\n"
+    "  --metrics-listen <host:port>  answer Prometheus at http://host:port/metrics, on the loopback interface\n"
+    "  --metrics-token-file <file>   the token that its requests have; not readable by others\n"
     "  --ready-fd <n>         write the address and a newline to this descriptor, too, and close it\n"
     "  --stats <seconds>      print a line of figures every so often; SIGUSR1 prints one at any time\n"
     "  --log <level>          error, warn (default), info or debug\n"
@@ -43,6 +46,7 @@ constexpr char help[] =
 struct Options : serving::Options {
     std::string listen, data_dir, standby_of;
     muster_store_server_config config{};
+    serving::Scraping scraping;
     bool open = false, publishes = false;
 };
 
@@ -64,7 +68,7 @@ std::string check_together(Options &options, const std::vector<std::string> &wor
     options.config.data_dir_bytes = options.data_dir.size();
     options.config.standby_of = options.standby_of.empty() ? nullptr : options.standby_of.data();
     options.config.standby_of_bytes = options.standby_of.size();
-    return {};
+    return options.scraping.check();
 }
 
 std::optional<int> read_options(const Arguments &arguments, Options &o) {
@@ -72,15 +76,16 @@ std::optional<int> read_options(const Arguments &arguments, Options &o) {
     std::vector<std::string> words;
     const auto status = cli::read_options(
         command, arguments,
-        o.known({cli::text("listen", o.listen), cli::text("data-dir", o.data_dir),
-                 cli::flag("no-sync", o.config.flags, uint32_t{MUSTER_STORE_SERVER_NO_SYNC}),
-                 cli::text("standby-of", o.standby_of),
-                 cli::flag("alone", o.config.flags, uint32_t{MUSTER_STORE_SERVER_FORCE_STANDALONE}),
-                 cli::flag("refused-is-dead", o.config.flags, uint32_t{MUSTER_STORE_SERVER_REFUSED_IS_DEAD}),
-                 cli::seconds("pair-lease", o.config.pair_lease_ns, 0.1, 3600), cli::flag("open", o.open),
-                 cli::amount("most", o.config.max_bytes, 1),
-                 cli::number("max-clients", o.config.max_clients, 1, UINT32_MAX),
-                 cli::flag("publish-metrics", o.publishes), cli::seconds("session", o.config.session_ns, 1, 86400)}),
+        o.scraping.options(o.known(
+            {cli::text("listen", o.listen), cli::text("data-dir", o.data_dir),
+             cli::flag("no-sync", o.config.flags, uint32_t{MUSTER_STORE_SERVER_NO_SYNC}),
+             cli::text("standby-of", o.standby_of),
+             cli::flag("alone", o.config.flags, uint32_t{MUSTER_STORE_SERVER_FORCE_STANDALONE}),
+             cli::flag("refused-is-dead", o.config.flags, uint32_t{MUSTER_STORE_SERVER_REFUSED_IS_DEAD}),
+             cli::seconds("pair-lease", o.config.pair_lease_ns, 0.1, 3600), cli::flag("open", o.open),
+             cli::amount("most", o.config.max_bytes, 1),
+             cli::number("max-clients", o.config.max_clients, 1, UINT32_MAX), cli::flag("publish-metrics", o.publishes),
+             cli::seconds("session", o.config.session_ns, 1, 86400)})),
         words);
     if (status) return status;
     const std::string wrong = check_together(o, words);
@@ -135,6 +140,10 @@ int store_command(const Arguments &arguments) {
     char address[4200];
     size_t address_bytes = 0;
     muster_store_server_address(server, address, sizeof address, &address_bytes);
+    if (const std::string wrong = options.scraping.begin("muster store", context); !wrong.empty()) {
+        fprintf(stderr, "muster store: %s\n", wrong.c_str());
+        return 1;
+    }
     serving::tell_ready("muster store", address, options.ready_fd);
     serving::Publishing publishing;
     if (options.publishes)
@@ -147,6 +156,7 @@ int store_command(const Arguments &arguments) {
         },
         [&] { muster_store_server_force_standalone(server); });
     publishing.end();
+    options.scraping.end();
     muster_store_server_close(server, 10'000'000'000);
     const bool fine = stats_of(server).failed == 0;
     if (options.stats_ns > 0) print_stats(server);

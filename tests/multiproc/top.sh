@@ -70,3 +70,44 @@ MUSTER_SECRET="another secret" "$muster" top --of "$store" --once 2>"$work/refus
 # A store that cannot be opened: the command says so and goes on.
 "$muster" run --publish-metrics tcp://127.0.0.1:1 -- true 2>"$work/without.log" || fail "run ends with $?"
 grep -q "metrics are not published: " "$work/without.log" || fail "run does not say that metrics are not published"
+
+# Over HTTP: each serving command by itself, for requests that have the token.
+printf 'the-token\n' >"$work/token"
+refuse() { # refuse <pattern> <arguments>: the command ends with 2 and names what is wrong
+    local status=0
+    "$muster" store --listen tcp://127.0.0.1:0 "${@:2}" 2>"$work/refused.log" || status=$?
+    [ $status = 2 ] || fail "muster store ${*:2} ends with $status"
+    grep -q "$1" "$work/refused.log" || fail "muster store ${*:2} does not say $1"
+}
+chmod 644 "$work/token"
+refuse 'can be read by other users' --metrics-listen 127.0.0.1:0 --metrics-token-file "$work/token"
+chmod 600 "$work/token"
+refuse 'an address of the loopback interface' --metrics-listen 0.0.0.0:9464 --metrics-token-file "$work/token"
+refuse 'metrics-token-file is missing' --metrics-listen 127.0.0.1:0
+refuse 'metrics-listen is missing' --metrics-token-file "$work/token"
+metrics_url() { # of the command whose output on stderr is $work/$1.log
+    sed -n 's,.*metrics are at \(http://[^ ]*\)$,\1,p' "$work/$1.log"
+}
+fetch() { # fetch <url> [token]: the status, after the text
+    curl --silent --max-time 20 --write-out '\n%{http_code}' ${2:+--header "Authorization: Bearer $2"} "$1"
+}
+start_server scraped store --listen tcp://127.0.0.1:0 --metrics-listen 127.0.0.1:0 --metrics-token-file "$work/token"
+url=$(metrics_url scraped)
+[ -n "$url" ] || fail "the address of the metrics is not printed"
+fetch "$url" the-token >"$work/scraped.text"
+grep -q '^muster_store_server_requests_total{' "$work/scraped.text" || fail "no metrics of the store"
+[ "$(tail -n 1 "$work/scraped.text")" = 200 ] || fail "the status is not 200"
+[ "$(fetch "$url" | tail -n 1)" = 401 ] || fail "without a token: the status is not 401"
+[ "$(fetch "$url" the-tokem | tail -n 1)" = 401 ] || fail "another token: the status is not 401"
+[ "$(fetch "${url%metrics}" the-token | tail -n 1)" = 404 ] || fail "another path: the status is not 404"
+status=0
+"$muster" store --listen tcp://127.0.0.1:0 --metrics-listen "${url:7:-8}" --metrics-token-file "$work/token" \
+    2>"$work/refused.log" || status=$?
+[ $status = 1 ] || fail "an address that is taken: status $status"
+grep -q 'Address already in use' "$work/refused.log" || fail "it does not say that the address is taken"
+"$muster" run --metrics-listen 127.0.0.1:0 --metrics-token-file "$work/token" -- sleep 100 2>"$work/run2.log" &
+children+=($!)
+until url=$(metrics_url run2) && [ -n "$url" ]; do kill -0 ${children[-1]} || fail "muster run has ended"; done
+fetch "$url" the-token | grep -q '^muster_agent_' || fail "no metrics of the agent"
+kill -TERM ${children[-1]}
+wait ${children[-1]} || [ $? = 143 ] || fail "muster run ends with another status"

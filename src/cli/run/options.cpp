@@ -38,6 +38,8 @@ constexpr char help[] =
     "  --exit-timeout <s>         longest wait for nodes that are not done yet; default: no end\n"
     "  --reopen                   run again under a --run-id that is over\n"
     "  --publish-metrics <store>  publish what this command counts in that store, for muster top\n"
+    "  --metrics-listen <host:port>  answer Prometheus at http://host:port/metrics, on the loopback interface\n"
+    "  --metrics-token-file <file>   the token that its requests have; not readable by others\n"
     "  --state-dir <folder>       where this node keeps what it knows of the job while a node serves the store, so "
     "that a\n"
     "                             restarted node finds the others; default MUSTER_STATE_DIR, or muster in\n"
@@ -251,13 +253,14 @@ std::string check_together(Options &options) {
 std::optional<int> read_options(const Arguments &arguments, Options &options) {
     const cli::Command command{"muster run", help, true};
     Torchrun torchrun;
-    std::vector<cli::Option> known = known_options(options), more = torchrun.options();
+    std::vector<cli::Option> known = options.scraping.options(known_options(options)), more = torchrun.options();
     known.insert(known.end(), more.begin(), more.end());
     std::string wrong = Torchrun::read_environment(known);
     if (!wrong.empty()) return cli::reject(command, wrong);
     if (const auto status = cli::read_options(command, arguments, known, options.program)) return status;
     wrong = options.program.empty() ? "which program is it to run?" : torchrun.apply(options);
     if (wrong.empty()) wrong = check_together(options);
+    if (wrong.empty()) wrong = options.scraping.check();
     return wrong.empty() ? std::nullopt : std::optional(cli::reject(command, wrong));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "commands.hpp"
+#include "scraping.hpp"
 
 #include <muster/agent.h>
 
@@ -35,6 +36,7 @@ struct Options {
     bool standalone = false, reopen = false, new_run = false, no_guard = false, no_prefix = false;
     int64_t grace_ns = 0, join_timeout_ns = 0, exit_timeout_ns = 0, last_call_ns = 0, keep_alive_ns = 0;
     OutputChoice redirects, tee;
+    serving::Scraping scraping;
     int32_t log_level = MUSTER_LOG_WARN;
 
     bool meets() const { return !rdzv.empty(); }
