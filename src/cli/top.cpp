@@ -127,9 +127,11 @@ void print_text(const top::Job &job) {
                 continue;
             }
             const size_t name_end = line.find_first_of("{ ");
-            if (name_end == std::string::npos || line.substr(0, name_end) != family) continue;
+            if (name_end == std::string::npos || family.empty()) continue;
+            const std::string sample = line.substr(0, name_end); // of a histogram: the family, and _bucket or another
+            if (sample.compare(0, family.size(), family) != 0) continue;
             const bool has_labels = line[name_end] == '{';
-            samples[family] += family + "{process=\"" + name + "\"" + (has_labels ? "," : "}") +
+            samples[family] += sample + "{process=\"" + name + "\"" + (has_labels ? "," : "}") +
                                line.substr(name_end + (has_labels ? 1 : 0)) + "\n";
         }
     }

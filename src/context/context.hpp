@@ -5,6 +5,7 @@
 #include "base/object.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "context/histogram.hpp"
 #include "context/loop.hpp"
 #include "context/metrics.hpp"
 
@@ -81,6 +82,7 @@ struct ContextSettings {
 struct ContextCounters { // relaxed: counters
     std::atomic<uint64_t> streams_open{0}, streams_made{0}, handshakes_ok{0}, handshakes_failed{0}, bytes_in{0},
         bytes_out{0}, upgrades{0};
+    Histogram handshake_time, store_time, round_time;
 };
 
 // Any thread, unless a member says otherwise. Queues, streams, listeners, processes hold a reference each; the engine

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "context/context.hpp"
+#include "context/histogram.hpp"
 
 #include <cinttypes>
 #include <cmath>
@@ -29,6 +30,13 @@ constexpr Metric handshakes{"muster_handshakes_total", Metric::counter,
 constexpr Metric read_bytes{"muster_read_bytes_total", Metric::counter, "Bytes that the host has read from streams."};
 constexpr Metric written_bytes{"muster_written_bytes_total", Metric::counter,
                                "Bytes that streams have accepted from the host."};
+constexpr Metric handshake_time{"muster_handshake_seconds", Metric::histogram,
+                                "Time from the connection to the proof of the secret, of both sides' connections."};
+constexpr Metric store_time{
+    "muster_store_request_seconds", Metric::histogram,
+    "Time of requests to stores for which a thread has waited, without those that wait for a value."};
+constexpr Metric round_time{"muster_rendezvous_round_seconds", Metric::histogram,
+                            "Time from joining a rendezvous to the round with the ranks."};
 constexpr Metric upgrades{"muster_links_upgraded_total", Metric::counter, "Links that were moved to shared memory."};
 
 void write_process(MetricsWriter &writer) {
@@ -69,6 +77,9 @@ void write_context(MetricsWriter &writer, Context &context) {
     add(read_bytes, counters.bytes_in);
     add(written_bytes, counters.bytes_out);
     add(upgrades, counters.upgrades);
+    writer.add(handshake_time, counters.handshake_time);
+    writer.add(store_time, counters.store_time);
+    writer.add(round_time, counters.round_time);
 }
 
 } // namespace
@@ -84,11 +95,37 @@ std::string metric_label(std::string_view name, std::string_view text) {
     return label += '"';
 }
 
-void MetricsWriter::add(const Metric &metric, double value, std::string_view more_labels) {
+std::string &MetricsWriter::lines_of(const Metric &metric) {
     auto [at, is_new] = samples_.try_emplace(metric.name);
     if (is_new) order_.push_back(&metric);
-    std::string &lines = at->second;
-    lines += metric.name;
+    return at->second;
+}
+
+void MetricsWriter::add(const Metric &metric, double value, std::string_view more_labels) {
+    add_line(lines_of(metric), metric.name, "", value, more_labels);
+}
+
+// Each bucket counts what took at most as long as its limit `le`.
+void MetricsWriter::add(const Metric &metric, const Histogram &histogram, std::string_view more_labels) {
+    std::string &lines = lines_of(metric);
+    const std::string separator = more_labels.empty() ? "" : ",";
+    uint64_t count = 0;
+    for (size_t i = 0; i <= Histogram::buckets; i++) {
+        count += histogram.count_in(i);
+        char limit[40] = "+Inf";
+        if (i < Histogram::buckets)
+            std::snprintf(limit, sizeof limit, "%.10g", static_cast<double>(Histogram::limit_ns(i)) * 1e-9);
+        add_line(lines, metric.name, "_bucket", static_cast<double>(count),
+                 std::string(more_labels) + separator + "le=\"" + limit + '"');
+    }
+    add_line(lines, metric.name, "_sum", histogram.seconds(), more_labels);
+    add_line(lines, metric.name, "_count", static_cast<double>(count), more_labels);
+}
+
+void MetricsWriter::add_line(std::string &lines, const char *name, const char *suffix, double value,
+                             std::string_view more_labels) {
+    lines += name;
+    lines += suffix;
     if (!labels_.empty() || !more_labels.empty()) {
         lines += '{';
         lines += labels_;
@@ -107,7 +144,9 @@ std::string MetricsWriter::text() const {
     std::string all;
     for (const Metric *const metric : order_) {
         all += std::string("# HELP ") + metric->name + " " + metric->help + "\n# TYPE " + metric->name +
-               (metric->kind == Metric::counter ? " counter\n" : " gauge\n");
+               (metric->kind == Metric::counter ? " counter\n"
+                : metric->kind == Metric::gauge ? " gauge\n"
+                                                : " histogram\n");
         all += samples_.at(metric->name);
     }
     return all;

@@ -15,11 +15,12 @@
 namespace muster {
 
 class Context;
+class Histogram;
 
 // Names are those of Prometheus: base units, `_total` for what only grows. Static.
 struct Metric {
     const char *name;
-    enum Kind { counter, gauge } kind;
+    enum Kind { counter, gauge, histogram } kind;
     const char *help;
 };
 
@@ -32,9 +33,12 @@ class MetricsWriter {
     // The labels of the samples that follow: of the object, and perhaps of a part of it. Each without braces.
     void set_labels(std::string labels) { labels_ = std::move(labels); }
     void add(const Metric &metric, double value, std::string_view more_labels = {});
+    void add(const Metric &metric, const Histogram &histogram, std::string_view more_labels = {}); // in seconds
     std::string text() const;
 
   private:
+    void add_line(std::string &lines, const char *name, const char *suffix, double value, std::string_view more_labels);
+    std::string &lines_of(const Metric &metric);
     std::string labels_;
     std::vector<const Metric *> order_;
     std::map<std::string_view, std::string> samples_; // lines, by name

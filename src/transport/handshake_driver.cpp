@@ -238,6 +238,7 @@ void HandshakeDriver::complete() {
     link->begin();
     ContextCounters &counters = hub_.context().counters;
     counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
+    counters.handshake_time.observe(now_ns() - since_);
     if (agreed.paired && !config_.shared) counters.upgrades.fetch_add(1, std::memory_order_relaxed);
     hub_.context().log(MUSTER_LOG_INFO, "%s: linked%s%s", setup_.peer.c_str(), agreed.sealed ? ", sealed" : "",
                        agreed.paired ? ", by shared memory" : "");
@@ -249,6 +250,7 @@ void HandshakeDriver::hand_over() {
     if (std::exchange(registered_, false)) hub_.remove(fd_.get(), *this);
     socket.fd = std::move(fd_);
     hub_.context().counters.handshakes_ok.fetch_add(1, std::memory_order_relaxed);
+    hub_.context().counters.handshake_time.observe(now_ns() - since_);
     const Ref<HandshakeDriver> self(this);
     HandshakeOwner *const owner = std::exchange(owner_, nullptr);
     const Ref<Object> alive = std::move(owner_alive_);

@@ -4,6 +4,7 @@
 // ctest: quick timeout=60
 #include "group_run.h"
 
+#include <math.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,10 +31,31 @@ static double value_of(const char *text, const char *line) {
     return -1;
 }
 
+// Buckets count what took at most as long as their limit: they never fall, and the last one has all.
+static void check_histogram(const char *text, const char *name, double at_least) {
+    char start[120], total[120];
+    snprintf(start, sizeof start, "\n%s_bucket{", name);
+    snprintf(total, sizeof total, "%s_count", name);
+    double last = -1, last_limit = 0;
+    int buckets = 0;
+    for (const char *at = text; (at = strstr(at, start)) != NULL; at++, buckets++) {
+        const char *const limit = strstr(at, "le=\""), *const end = strchr(at + 1, '\n');
+        CHECK(limit != NULL && end != NULL && limit < end);
+        const double bound = strtod(limit + 4, NULL), count = strtod(strchr(limit, ' ') + 1, NULL);
+        CHECK(bound > last_limit && count >= last);
+        last = count, last_limit = bound;
+    }
+    CHECK(buckets == 15 && isinf(last_limit));
+    CHECK(value_of(text, total) == last && last >= at_least);
+    snprintf(total, sizeof total, "%s_sum", name);
+    CHECK(value_of(text, total) >= 0 && (at_least == 0 || value_of(text, total) > 0));
+}
+
 // Each family: HELP, TYPE, and then all of its samples, without another one between them.
 static void check_format(const char *text) {
     char families[200][80];
     size_t count = 0;
+    bool is_histogram = false;
     for (const char *at = text; *at != '\0';) {
         const char *const end = strchr(at, '\n');
         CHECK(end != NULL);
@@ -50,10 +72,13 @@ static void check_format(const char *text) {
             CHECK(strcmp(families[count - 1], name) == 0);
             const size_t length = strlen(name);
             const bool is_total = length > 6 && strcmp(name + length - 6, "_total") == 0;
-            CHECK(strcmp(kind, "counter") == 0 || (strcmp(kind, "gauge") == 0 && !is_total));
+            is_histogram = strcmp(kind, "histogram") == 0;
+            CHECK(strcmp(kind, "counter") == 0 || ((strcmp(kind, "gauge") == 0 || is_histogram) && !is_total));
         } else {
             const size_t length = strcspn(line, "{ ");
-            CHECK(strlen(families[count - 1]) == length && strncmp(families[count - 1], line, length) == 0);
+            const size_t family = strlen(families[count - 1]);
+            CHECK(is_histogram ? length > family : length == family);
+            CHECK(strncmp(families[count - 1], line, family) == 0);
             const char *number = strrchr(line, ' ');
             char *rest = NULL;
             CHECK(number != NULL && (strtod(number + 1, &rest), *rest == '\0'));
@@ -101,6 +126,9 @@ static void test_the_text_has_the_format_and_the_numbers(void **state) {
     snprintf(line, sizeof line, "muster_store_server_keys{object=\"1\",address=\"%s\"}", urls[0]);
     CHECK(value_of(text, line) == 0);
     CHECK(value_of(text, "muster_handshakes_total{result=\"proved\"}") >= 1);
+    check_histogram(text, "muster_handshake_seconds", 1);
+    check_histogram(text, "muster_store_request_seconds", 7);
+    check_histogram(text, "muster_rendezvous_round_seconds", 0);
     free(text);
 
     // What it costs, for docs/guide/metrics.md.

@@ -50,6 +50,7 @@ grep -q "<polyline" "$work/page.html" || fail "the page has no plot"
 "$muster" top --of "$store" --text >"$work/text.log"
 [ "$(grep -c '^# TYPE muster_streams gauge' "$work/text.log")" = 1 ] || fail "the head of a family is missing or repeated"
 [ "$(grep -c '^muster_streams{process="' "$work/text.log")" = 2 ] || fail "two processes have two samples"
+[ "$(grep -c '^muster_handshake_seconds_bucket{process=.*,le="+Inf"} ' "$work/text.log")" = 2 ] || fail "a histogram is missing"
 grep -q "^muster_agent_workers_running{process=\".*\.$run\",object=\"1\",run_id=\"j\",role=\"default\"} 3" "$work/text.log" ||
     fail "the agent has three workers"
 

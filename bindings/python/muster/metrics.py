@@ -51,13 +51,15 @@ def published(store: Store) -> str:
         for entry in entries:
             after = entry.key
             name = entry.key[len(_PREFIX):].decode("utf-8", "replace").replace("\\", "\\\\").replace('"', '\\"')
+            family = ""
             for line in entry.value.decode("utf-8", "replace").splitlines():
                 if line.startswith(("# HELP ", "# TYPE ")):
                     _, kind, family = line.split(" ", 3)[:3]
                     heads.setdefault(family, {}).setdefault(kind, line)
                     continue
-                family, brace, rest = line.partition("{") if "{" in line else line.partition(" ")
+                # Of a histogram the samples have other names than the family.
+                sample, brace, rest = line.partition("{") if "{" in line else line.partition(" ")
                 label = f'process="{name}"'
-                samples.setdefault(family, []).append(
-                    f"{family}{{{label},{rest}" if brace == "{" else f"{family}{{{label}}} {rest}")
+                samples.setdefault(family or sample, []).append(
+                    f"{sample}{{{label},{rest}" if brace == "{" else f"{sample}{{{label}}} {rest}")
     return "".join("\n".join([*heads.get(family, {}).values(), *lines]) + "\n" for family, lines in samples.items())

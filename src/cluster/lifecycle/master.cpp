@@ -83,6 +83,9 @@ void ClusterMaster::write_metrics(MetricsWriter &writer) {
     add_ended(failed_count_, "failed");
     add_ended(dead_count_, "dead");
     add_ended(removed_count_, "removed");
+    static constexpr Metric join_time{"muster_cluster_join_seconds", Metric::histogram,
+                                      "Time from the launch of a worker until it has joined."};
+    writer.add(join_time, join_time_, label);
     size_t shown = 0;
     for (const auto &[number, record] : records)
         if (shown++ < max_members_shown)

@@ -70,11 +70,13 @@ class ClusterMaster final : public Cluster {
     struct WorkerRecord {
         WorkerRecord(uint32_t number, std::shared_ptr<const LaunchPlan> launch, Ref<ClusterManager> by,
                      const WorkerMachine::Settings &settings)
-            : member(number), plan(std::move(launch)), manager(std::move(by)), machine(settings, now_ns()) {}
+            : member(number), plan(std::move(launch)), manager(std::move(by)), launched_ns(now_ns()),
+              machine(settings, launched_ns) {}
 
         const uint32_t member;
         const std::shared_ptr<const LaunchPlan> plan;
         const Ref<ClusterManager> manager;
+        const int64_t launched_ns;
         WorkerMachine machine;
         ClusterTimer timer; // at machine.wake_at_ns()
         std::unique_ptr<ControlLink> link;
@@ -188,6 +190,7 @@ class ClusterMaster final : public Cluster {
     std::shared_ptr<AddressPublication> withdrawal_;       // the end of the cluster waits for it
     LaunchKeys launch_keys_;
 
+    Histogram join_time_;
     std::atomic<uint64_t> failed_count_{0}, dead_count_{0}, removed_count_{0}; // relaxed: metrics
 
     std::mutex public_lock_; // guards the rest

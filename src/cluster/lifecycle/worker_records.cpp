@@ -167,6 +167,7 @@ void ClusterMaster::welcome(WorkerRecord &worker) {
     welcome.text = inbox_address();
     welcome.address = address_;
     worker.link->send(welcome);
+    join_time_.observe(now_ns() - worker.launched_ns);
     report_event(MUSTER_CLUSTER_JOINED, member, {}, {});
     if ((worker.manager->wants() & MUSTER_MANAGER_REGISTER) != 0)
         ask(worker, MUSTER_MANAGER_REGISTER, 0, {}, [](const Result<std::string> &) {});

@@ -71,7 +71,10 @@ void RendezvousOperation::end_early(Ending why) noexcept {
 void RendezvousOperation::finish(const Error &error, Ref<Round> round) noexcept {
     const Ref<RendezvousOperation> self(this);
     Outcome outcome{error};
-    if (round) outcome.give(std::move(round));
+    if (round) {
+        member_->context().counters.round_time.observe(now_ns() - begun_ns_);
+        outcome.give(std::move(round));
+    }
     if (complete(std::move(outcome))) member_->delist(*this);
 }
 

@@ -127,7 +127,9 @@ extern "C" muster_status muster_store_do(muster_store *store, const muster_store
         const size_t key_bytes = op_count != 0 ? ops->key_bytes : 0;
         const TraceSpan span("store", "request",
                              {key_bytes != 0 ? static_cast<const char *>(ops->key) : "", key_bytes});
+        const int64_t begun_ns = request->waits() ? 0 : now_ns();
         StoreAnswer answer = StoreOperation::make(*self, std::move(*request), timeout_ns)->wait();
+        if (begun_ns != 0) self->context().counters.store_time.observe(now_ns() - begun_ns);
         if (out_result && answer.result) *out_result = wrap(answer.result.detach());
         return ended(answer, error);
     });

@@ -2,6 +2,7 @@
 #include "store/journal/journal.hpp"
 
 #include "base/thread.hpp"
+#include "base/time.hpp"
 #include "transport/frame.hpp"
 
 #include <algorithm>
@@ -210,7 +211,8 @@ Result<Fd> StoreJournal::open_log(uint64_t generation, uint64_t keep) {
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-void StoreJournal::start(Progress progress) {
+void StoreJournal::start(Progress progress, Histogram *sync_time) {
+    sync_time_ = sync_time;
     progress_ = std::move(progress);
     make_room();
     const SignalsBlocked blocked; // the thread inherits the mask
@@ -316,7 +318,11 @@ bool StoreJournal::write_out(Notes &notes) noexcept {
         }
         for (; count != 0; count--) notes.pop();
     }
-    return !sync_ || fdatasync(log_.get()) == 0;
+    if (!sync_) return true;
+    const int64_t begun_ns = now_ns();
+    if (fdatasync(log_.get()) != 0) return false;
+    if (sync_time_ != nullptr) sync_time_->observe(now_ns() - begun_ns);
+    return true;
 }
 
 // Changes are refused meanwhile; the next refused one, or the end of a pause, makes it try again. False: the journal

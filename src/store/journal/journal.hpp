@@ -10,6 +10,7 @@
 // disk is reserved in advance, so that a full disk is detected before a request is applied.
 #include "base/fd.hpp"
 #include "base/result.hpp"
+#include "context/histogram.hpp"
 #include "store/journal/note.hpp"
 
 #include <atomic>
@@ -33,8 +34,8 @@ class StoreJournal {
 
     // Locks the folder, makes it if it is missing, and reads its content.
     static Result<std::unique_ptr<StoreJournal>> open(const std::string &folder, bool sync, const Reader &reader);
-    ~StoreJournal(); // writes the rest
-    void start(Progress progress);
+    ~StoreJournal();                                               // writes the rest
+    void start(Progress progress, Histogram *sync_time = nullptr); // of fdatasync(); it outlives the journal
 
     // The position after it.
     uint64_t append(Ref<StoreNote> note) noexcept;
@@ -75,6 +76,7 @@ class StoreJournal {
 
     const std::string folder_;
     const bool sync_;
+    Histogram *sync_time_ = nullptr;
     Fd lock_file_, folder_fd_;
     uint64_t generation_ = 0, oldest_ = 0; // of the log that is written, and of the oldest file
     uint64_t appended_ = 0;

@@ -45,7 +45,8 @@ Result<Ref<StoreServerHandle>> StoreServer::open(Context &context, StoreServerSe
     try {
         server->address_ = server->listener_->address();
         if (server->journal_)
-            server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); });
+            server->journal_->start([server = server.get()] { server->journal_moved_.post(*server->context_); },
+                                    &server->sync_time_);
     } catch (const std::system_error &failure) {
         server->abandon();
         return Error::from_errno(failure.code().value(), MUSTER_E_NOMEM, "serve a store at %s: a thread for its folder",
@@ -130,6 +131,9 @@ void StoreServer::write_metrics(MetricsWriter &writer) {
     add(role, now.role);
     add(epoch, now.epoch);
     add(lag, now.lag);
+    static constexpr Metric sync_time{"muster_store_server_sync_seconds", Metric::histogram,
+                                      "Time of fdatasync() of the journal: until changes are on the disk."};
+    if (!settings_.data_dir.empty()) writer.add(sync_time, sync_time_, label);
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

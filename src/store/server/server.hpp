@@ -161,6 +161,7 @@ class StoreServer final : public Object, public PairedServer, private SocketTake
         StoreSession *session;
         std::string record;
     };
+    Histogram sync_time_;                   // before the journal, whose thread uses it
     std::unique_ptr<StoreJournal> journal_; // or none
     std::deque<Held> held_;
     std::unique_ptr<StorePair> pair_; // or none yet
