@@ -158,6 +158,11 @@ void MetricsNodes::add(MetricsNodeBase &node) noexcept {
     list_.push_back(node);
 }
 
+void MetricsNodes::add_part(MetricsNodeBase &node) noexcept {
+    const std::lock_guard hold(lock_);
+    list_.push_back(node);
+}
+
 void MetricsNodes::remove(MetricsNodeBase &node) noexcept {
     const std::lock_guard hold(lock_);
     if (List<MetricsNodeBase>::holds(node)) list_.remove(node);
@@ -166,7 +171,7 @@ void MetricsNodes::remove(MetricsNodeBase &node) noexcept {
 void MetricsNodes::write(MetricsWriter &writer) {
     const std::lock_guard hold(lock_);
     for (MetricsNodeBase *node = list_.first(); node != nullptr; node = List<MetricsNodeBase>::after(*node)) {
-        writer.set_labels("object=\"" + std::to_string(node->number_) + '"');
+        writer.set_labels(node->number_ != 0 ? "object=\"" + std::to_string(node->number_) + '"' : std::string());
         node->write(writer);
     }
 }

@@ -71,7 +71,8 @@ class MetricsNode final : public MetricsNodeBase {
 class MetricsNodes {
   public:
     void add(MetricsNodeBase &node) noexcept;
-    void remove(MetricsNodeBase &node) noexcept; // nothing happens if it is not in the list
+    void add_part(MetricsNodeBase &node) noexcept; // that is no object of the host: without a number
+    void remove(MetricsNodeBase &node) noexcept;   // nothing happens if it is not in the list
     void write(MetricsWriter &writer);
 
   private:

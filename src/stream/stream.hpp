@@ -278,6 +278,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Ref<StreamUser> user_;
     Pipe &in_, &out_;
     std::string peer_, hello_;
+    uint64_t metrics_number_ = 0;                    // under the lock of StreamsOfContext
     std::atomic<uint32_t> closed_{0};                // this side: closed or released
     std::atomic<uint32_t> released_{0};              // by the host
     std::atomic<Status> close_status_{MUSTER_AGAIN}; // of the first close(); AGAIN: check the state of the rest

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stream/streams.hpp"
 
+#include <algorithm>
 #include <sys/epoll.h>
 
 namespace muster {
@@ -11,8 +12,67 @@ StreamsOfContext &StreamsOfContext::of(Context &context) {
         &key, [](Context &c) -> std::unique_ptr<ContextPart> { return std::make_unique<StreamsOfContext>(c); }));
 }
 
+namespace {
+
+// A text of metrics has to fit into a value of a store.
+constexpr size_t max_shown = 16;
+
+struct Shown {
+    uint64_t number = 0;
+    std::string peer;
+    muster_stream_stats stats{};
+    uint64_t bytes() const noexcept { return stats.bytes_in + stats.bytes_out; }
+};
+
+} // namespace
+
+// The streams that have moved the most bytes.
+void StreamsOfContext::write_metrics(MetricsWriter &writer) {
+    static constexpr Metric read{"muster_stream_read_bytes_total", Metric::counter,
+                                 "Bytes read from a stream; of the 16 streams with the most bytes."};
+    static constexpr Metric written{"muster_stream_written_bytes_total", Metric::counter,
+                                    "Bytes that a stream has accepted; of the same streams."};
+    static constexpr Metric unread{"muster_stream_unread_bytes", Metric::gauge, "Bytes that wait to be read."};
+    static constexpr Metric unsent{"muster_stream_unsent_bytes", Metric::gauge, "Bytes that are not sent yet."};
+    static constexpr Metric waits{"muster_stream_waits_total", Metric::counter,
+                                  "Times that a thread went to sleep on a stream."};
+    static constexpr Metric quiet{"muster_stream_quiet_seconds", Metric::gauge,
+                                  "Time since bytes of the peer, heartbeats included, were last received."};
+    std::vector<Shown> most;
+    most.reserve(max_shown);
+    const auto fewer = [](const Shown &one, const Shown &other) { return one.bytes() > other.bytes(); };
+    {
+        const std::lock_guard guard(lock_); // a stream leaves the list before anything else of it ends
+        for (Stream *stream = streams_.first(); stream != nullptr; stream = List<Stream>::after(*stream)) {
+            Shown one;
+            stream->stats(one.stats);
+            if (most.size() == max_shown) {
+                if (one.bytes() <= most.front().bytes()) continue;
+                std::pop_heap(most.begin(), most.end(), fewer);
+                most.pop_back();
+            }
+            one.number = stream->metrics_number_;
+            one.peer = stream->peer();
+            most.push_back(std::move(one));
+            std::push_heap(most.begin(), most.end(), fewer);
+        }
+    }
+    const auto now = static_cast<uint64_t>(now_ns());
+    for (const Shown &one : most) {
+        const std::string label = metric_label("peer", one.peer) + ",stream=\"" + std::to_string(one.number) + '"';
+        writer.add(read, static_cast<double>(one.stats.bytes_in), label);
+        writer.add(written, static_cast<double>(one.stats.bytes_out), label);
+        writer.add(unread, static_cast<double>(one.stats.buffered_in), label);
+        writer.add(unsent, static_cast<double>(one.stats.buffered_out), label);
+        writer.add(waits, static_cast<double>(one.stats.waits), label);
+        const uint64_t last = one.stats.last_received_ns;
+        if (last != 0) writer.add(quiet, last < now ? static_cast<double>(now - last) * 1e-9 : 0, label);
+    }
+}
+
 bool StreamsOfContext::add(Stream &stream) noexcept {
     const std::lock_guard guard(lock_);
+    stream.metrics_number_ = ++last_number_;
     streams_.push_back(stream);
     return !stopped_;
 }

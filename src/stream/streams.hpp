@@ -36,7 +36,8 @@ class EventFdWatch final : public Object, private Watch {
 class StreamsOfContext final : public ContextPart {
   public:
     static StreamsOfContext &of(Context &context);
-    explicit StreamsOfContext(Context &context) : context_(context) {}
+    explicit StreamsOfContext(Context &context) : context_(context) { context.metrics.add_part(metrics_); }
+    ~StreamsOfContext() override { context_.metrics.remove(metrics_); }
     bool add(Stream &stream) noexcept; // false: added, but the context has ended the others already
     void remove(Stream &stream) noexcept;
 
@@ -47,10 +48,13 @@ class StreamsOfContext final : public ContextPart {
     friend class EventFdWatch;
     enum class Walk { begin, go_on };
     Ref<Stream> next_alive(Walk walk) noexcept;
+    void write_metrics(MetricsWriter &writer);
 
     Context &context_;
+    MetricsNode<StreamsOfContext, &StreamsOfContext::write_metrics> metrics_{*this};
     std::mutex lock_; // guards the rest, and EventFdWatch::stream_
     List<Stream> streams_;
+    uint64_t last_number_ = 0; // of a stream
     bool stopped_ = false;
 };
 

@@ -131,6 +131,30 @@ static void test_the_text_has_the_format_and_the_numbers(void **state) {
     check_histogram(text, "muster_rendezvous_round_seconds", 0);
     free(text);
 
+    // Single streams: the ones with the most bytes, at most 16.
+    enum { pairs = 12 };
+    muster_stream *ends[pairs][2];
+    for (int i = 0; i < pairs; i++) {
+        size_t moved;
+        CHECK_OK(muster_stream_pair(context, NULL, &ends[i][0], &ends[i][1], &error), error);
+        CHECK(muster_stream_write(ends[i][0], line, (size_t)(10 * (i + 1)), second, &moved) == MUSTER_OK);
+    }
+    text = text_of(context);
+    check_format(text);
+    int shown = 0;
+    double most = 0, unread = 0;
+    for (const char *at = text; (at = strstr(at, "\nmuster_stream_")) != NULL; at++) {
+        const char *const value = strchr(at + 1, ' ') + 1;
+        if (strncmp(at, "\nmuster_stream_written_bytes_total{peer=", 39) == 0) {
+            shown++;
+            if (strtod(value, NULL) > most) most = strtod(value, NULL);
+        }
+        if (strncmp(at, "\nmuster_stream_unread_bytes{", 28) == 0) unread += strtod(value, NULL);
+    }
+    CHECK(shown == 16 && most == 10 * pairs && unread > 0);
+    free(text);
+    for (int i = 0; i < pairs; i++) muster_stream_release(ends[i][0]), muster_stream_release(ends[i][1]);
+
     // What it costs, for docs/guide/metrics.md.
     char place[65536];
     size_t length = 0;
@@ -159,6 +183,7 @@ static void test_the_text_has_the_format_and_the_numbers(void **state) {
     CHECK(muster_context_close(context, 10 * second) == MUSTER_OK);
     text = text_of(context);
     CHECK(strstr(text, "muster_store_server") == NULL && value_of(text, "muster_streams") == 0);
+    CHECK(strstr(text, "muster_stream_") == NULL);
     free(text);
     muster_context_release(context);
 }
