@@ -11,6 +11,7 @@
 #include <utility>
 
 #ifdef MUSTER_HAS_MICROHTTPD
+#include <dlfcn.h>
 #include <microhttpd.h>
 #endif
 
@@ -82,6 +83,40 @@ std::string Scraping::check() {
 
 #ifdef MUSTER_HAS_MICROHTTPD
 
+namespace {
+
+// Loaded when it is needed: the command runs where the library is not installed.
+struct Microhttpd {
+    decltype(&MHD_start_daemon) start = nullptr;
+    decltype(&MHD_stop_daemon) stop = nullptr;
+    decltype(&MHD_get_daemon_info) info = nullptr;
+    decltype(&MHD_lookup_connection_value) header = nullptr;
+    decltype(&MHD_create_response_from_buffer) response = nullptr;
+    decltype(&MHD_add_response_header) add_header = nullptr;
+    decltype(&MHD_queue_response) queue = nullptr;
+    decltype(&MHD_destroy_response) destroy = nullptr;
+
+    // An error text, empty: none.
+    std::string load() {
+        void *const library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr)
+            return std::string("--metrics-listen needs libmicrohttpd (Debian: libmicrohttpd12): ") + dlerror();
+        const auto find = [library](auto &function, const char *name) {
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+            return function != nullptr;
+        };
+        const bool is_whole = find(start, "MHD_start_daemon") && find(stop, "MHD_stop_daemon") &&
+                              find(info, "MHD_get_daemon_info") && find(header, "MHD_lookup_connection_value") &&
+                              find(response, "MHD_create_response_from_buffer") &&
+                              find(add_header, "MHD_add_response_header") && find(queue, "MHD_queue_response") &&
+                              find(destroy, "MHD_destroy_response");
+        return is_whole ? std::string() : "--metrics-listen: libmicrohttpd.so.12 lacks a function";
+    }
+};
+Microhttpd http;
+
+} // namespace
+
 struct ScrapingAnswers {
     // The time does not depend on the place of the first difference.
     static bool is_token(const Scraping &own, const char *header) noexcept {
@@ -96,12 +131,12 @@ struct ScrapingAnswers {
 
     static MHD_Result send(MHD_Connection *to, unsigned status, const std::string &text) {
         MHD_Response *const response =
-            MHD_create_response_from_buffer(text.size(), const_cast<char *>(text.data()), MHD_RESPMEM_MUST_COPY);
+            http.response(text.size(), const_cast<char *>(text.data()), MHD_RESPMEM_MUST_COPY);
         if (response == nullptr) return MHD_NO;
-        MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-        if (status == MHD_HTTP_UNAUTHORIZED) MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
-        const MHD_Result queued = MHD_queue_response(to, status, response);
-        MHD_destroy_response(response);
+        http.add_header(response, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+        if (status == MHD_HTTP_UNAUTHORIZED) http.add_header(response, "WWW-Authenticate", "Bearer");
+        const MHD_Result queued = http.queue(to, status, response);
+        http.destroy(response);
         return queued;
     }
 
@@ -109,7 +144,7 @@ struct ScrapingAnswers {
                              const char *, size_t *upload_bytes, void **) {
         const auto &own = *static_cast<const Scraping *>(self);
         *upload_bytes = 0; // a body is not read
-        if (!is_token(own, MHD_lookup_connection_value(to, MHD_HEADER_KIND, "Authorization")))
+        if (!is_token(own, http.header(to, MHD_HEADER_KIND, "Authorization")))
             return send(to, MHD_HTTP_UNAUTHORIZED, "the token is missing or another one\n");
         if (strcmp(url, "/metrics") != 0) return send(to, MHD_HTTP_NOT_FOUND, "metrics are at /metrics\n");
         if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
@@ -135,20 +170,21 @@ std::string Scraping::begin(const char *program, muster_context *context) {
     sockaddr_storage address = *loopback_address(listen_);
     const unsigned flags =
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | (address.ss_family == AF_INET6 ? unsigned{MHD_USE_IPv6} : 0U);
+    if (std::string wrong = http.load(); !wrong.empty()) return wrong;
     context_ = context;
     errno = 0;
-    daemon_ = MHD_start_daemon(flags, 0, nullptr, nullptr, &ScrapingAnswers::answer, this, MHD_OPTION_SOCK_ADDR,
-                               &address, MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT,
-                               patience_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_END);
+    daemon_ = http.start(flags, 0, nullptr, nullptr, &ScrapingAnswers::answer, this, MHD_OPTION_SOCK_ADDR, &address,
+                         MHD_OPTION_CONNECTION_LIMIT, connections, MHD_OPTION_CONNECTION_TIMEOUT, patience_s,
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_END);
     if (daemon_ == nullptr) return "--metrics-listen " + listen_ + ": " + strerror(errno != 0 ? errno : EADDRNOTAVAIL);
-    const MHD_DaemonInfo *const about = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT);
+    const MHD_DaemonInfo *const about = http.info(daemon_, MHD_DAEMON_INFO_BIND_PORT);
     fprintf(stderr, "%s: metrics are at http://%s:%u/metrics\n", program, listen_.substr(0, listen_.rfind(':')).c_str(),
             about != nullptr ? unsigned{about->port} : 0U);
     return {};
 }
 
 void Scraping::end() {
-    if (daemon_ != nullptr) MHD_stop_daemon(std::exchange(daemon_, nullptr));
+    if (daemon_ != nullptr) http.stop(std::exchange(daemon_, nullptr));
 }
 
 #else

@@ -32,8 +32,10 @@ bool Queue::Looks::give_back(State &state, std::unique_lock<std::mutex> &hold) n
     return found;
 }
 
-void Queue::Looks::begin() noexcept {
-    for (uint32_t i = 0; i < count_; i++) ones_[i].begun = ones_[i].source->begin_look();
+bool Queue::Looks::begin() noexcept {
+    bool any = false;
+    for (uint32_t i = 0; i < count_; i++) any |= ones_[i].begun = ones_[i].source->begin_look();
+    return any;
 }
 
 bool Queue::Looks::look() noexcept {

@@ -21,10 +21,9 @@ class Queue::Looks {
     bool give_back(State &state, std::unique_lock<std::mutex> &hold) noexcept;
 
     // Without the lock.
-    bool any() const noexcept { return count_ != 0; }
-    void begin() noexcept;
-    bool look() noexcept; // true: an event was found
-    void end() noexcept;  // descriptors show the events of the sources again; may find one
+    bool begin() noexcept; // true: there is something to look at
+    bool look() noexcept;  // true: an event was found
+    void end() noexcept;   // descriptors show the events of the sources again; may find one
 
   private:
     struct One {

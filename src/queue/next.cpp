@@ -43,12 +43,12 @@ void Queue::State::signal() noexcept {
 
 // Polls before sleeping; 0: no descriptor had an event.
 int Queue::State::look_awake(epoll_event *events, Deadline &deadline, uint32_t turns, Looks &looks) noexcept {
-    if (looks.any()) turns = (turns + 1) / 2; // a turn takes twice as long
-    looks.begin();
+    const bool has_looks = looks.begin();
+    if (has_looks) turns = (turns + 1) / 2; // a turn takes twice as long
     int n = 0;
     bool found = false;
     for (uint32_t i = 0; i < turns && n == 0 && !found; i++) {
-        for (uint32_t k = 0; looks.any() && k < looks_per_turn && !found; k++) {
+        for (uint32_t k = 0; has_looks && k < looks_per_turn && !found; k++) {
             found = looks.look();
             if (!found) pause_cpu();
         }

@@ -66,6 +66,8 @@ void Queue::detach(Source &source) noexcept {
     std::unique_lock hold(s.lock);
     source.attached_ = false;
     s.unlink(source);
+    for (Source *&recent : s.recent)
+        if (recent == &source) recent = nullptr; // it is not looked at again
     for (auto it = s.watches.begin(); it != s.watches.end();) {
         if (it->second.source != &source) {
             ++it;
@@ -79,8 +81,6 @@ void Queue::detach(Source &source) noexcept {
     s.idle.wait(hold, [&] { return source.busy_ == 0; });
     s.detaching.fetch_sub(1, std::memory_order_relaxed);
     s.unlink(source); // on_fd() may have reported events
-    for (Source *&recent : s.recent)
-        if (recent == &source) recent = nullptr;
 }
 
 Result<void> Queue::add_fd(Source &source, int fd, uint32_t epoll_events) noexcept {

@@ -95,14 +95,19 @@ bool Stream::step_write(StreamOperation &op, Status &status) noexcept {
     return false;
 }
 
+// The last operation leaves the parking place, which a watch that is armed needs, too.
 Status Stream::pump_reads() noexcept {
-    return pump_operations(read_, [this](StreamOperation &op, Status &status) { return step_read(op, status); });
+    const Status status =
+        pump_operations(read_, [this](StreamOperation &op, Status &status) { return step_read(op, status); });
+    if (status == MUSTER_OK) rearm(MUSTER_STREAM_READABLE);
+    return status;
 }
 
 Status Stream::pump_writes() noexcept {
     const Status status =
         pump_operations(write_, [this](StreamOperation &op, Status &status) { return step_write(op, status); });
     if (status != MUSTER_OK) return status;
+    rearm(MUSTER_STREAM_WRITABLE);
     if (finish_wanted_.load(std::memory_order_seq_cst)) finish_pipe();
     operations_done();
     return MUSTER_OK;

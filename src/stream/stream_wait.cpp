@@ -300,9 +300,8 @@ bool Stream::begin_look() noexcept {
     if (!in_.control().reader.state.compare_exchange_strong(armed, Park::AWAKE, std::memory_order_seq_cst))
         return false;
     // seq_cst: an operation that has come since counts itself and then sets the flag, which may be what was cleared.
-    if (read_.waiting_operations.load(std::memory_order_seq_cst) == 0) return true;
-    post_pump();
-    return false;
+    if (read_.waiting_operations.load(std::memory_order_seq_cst) != 0) post_pump();
+    return true;
 }
 
 uint32_t Stream::look() noexcept {
@@ -318,12 +317,15 @@ uint32_t Stream::look() noexcept {
 uint32_t Stream::end_look() noexcept {
     if (!try_take(read_, Direction::NOTIFY)) return 0; // the holder reports the event when it unlocks
     uint32_t events = 0;
+    // An operation that has come meanwhile has the place, too: it sets the flag again when it is moved on.
+    const bool has_operations = read_.waiting_operations.load(std::memory_order_seq_cst) != 0;
     if ((armed_.load(std::memory_order_seq_cst) & MUSTER_STREAM_READABLE) != 0) {
-        const size_t need = in_.control().reader.need.load(std::memory_order_relaxed);
+        const size_t need = has_operations ? 1 : in_.control().reader.need.load(std::memory_order_relaxed);
         const bool parked = in_.park_reader(Park::FD, std::max<size_t>(need, 1));
         if (!parked || duplex_->is_ended())
             events = armed_.fetch_and(~MUSTER_STREAM_READABLE, std::memory_order_seq_cst) & MUSTER_STREAM_READABLE;
     }
+    if (has_operations) post_pump();
     give(read_);
     return events;
 }

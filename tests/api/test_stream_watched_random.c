@@ -211,7 +211,7 @@ int main(void) {
     for (int kind = 0; kind < 2; kind++) {
         over_shm = kind == 1;
         s.name = over_shm ? "a watched stream of shared memory" : "a watched pair";
-        if (!run_sequences(&s, 4)) return 1;
+        if (!run_sequences(&s, 10)) return 1;
     }
     return 0;
 }

@@ -55,6 +55,10 @@ def limits():
         for cores in (ONE, TWO):
             yield wake_up("limits", f"{over} hand-over, {cores}", None,
                           [(over, command("limits", "handover", cores=cores, over=over))])
+    for over, name in (("mapped", "mapped, first read"), ("populated", "mapped with its pages, first read"),
+                       ("copied", "copied into huge pages, first read"), ("mapped-again", "mapped, second read")):
+        yield Case("limits", f"80 MB of another process, {name}", "time", "us", "low", "us", None,
+                   [(over, command("limits", "latency", MB80, over=over))])
     yield Case("limits", "system call", "time", "us", "low", "us", None,
                [("getppid", command("limits", "latency", over="syscall"))])
 

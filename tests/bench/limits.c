@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the machine allows:  --over memcpy|memcpy-cached|futex|eventfd|syscall
- * Hand-overs are half a round trip of one word between two threads that sleep in between. */
+/* What the machine allows:  --over memcpy|memcpy-cached|futex|eventfd|syscall|mapped|mapped-again|populated|copied
+ * Hand-overs are half a round trip of one word between two threads that sleep in between. The last four: reading memory
+ * that another process has shared for the first time, with all that comes before (mapped; populated: the pages are
+ * entered in one call; copied: into huge pages of one's own), and for the second time. */
 #include "bench.h"
 
 #include <linux/futex.h>
@@ -74,6 +76,47 @@ static void copies(size_t arena) {
     print_rate(o.size, o.count, now_us() - begun);
 }
 
+/* The time until so many bytes of a file in memory have been added up. */
+static void first_read(const char *how) {
+    enum { runs = 7 };
+    const size_t size = o.size, huge = (size_t)2 << 20;
+    const int file = memfd_create("limits", MFD_CLOEXEC);
+    unsigned char *const from = buffer(size);
+    for (size_t at = 0; at < size;) {
+        const ssize_t wrote = write(file, from + at, size - at);
+        if (wrote <= 0) die_errno("write");
+        at += (size_t)wrote;
+    }
+    const int copied = !strcmp(how, "copied"), again = !strcmp(how, "mapped-again");
+    double times[runs];
+    for (int run = 0; run < runs; run++) {
+        double begun = now_us();
+        const size_t whole = copied ? size + huge : size;
+        unsigned char *const base =
+            copied ? mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                   : mmap(NULL, whole, PROT_READ, MAP_SHARED | (strcmp(how, "populated") ? 0 : MAP_POPULATE), file, 0);
+        if (base == MAP_FAILED) die_errno("mmap");
+        unsigned char *const data = copied ? base + (huge - (uintptr_t)base % huge) % huge : base;
+        if (copied) {
+            madvise(data, size, MADV_HUGEPAGE);
+            for (size_t at = 0; at < size;) {
+                const ssize_t got = pread(file, data + at, size - at, (off_t)at);
+                if (got <= 0) die_errno("pread");
+                at += (size_t)got;
+            }
+        }
+        for (int k = 0; k <= again; k++) {
+            if (k == 1) begun = now_us();
+            uint64_t sum = 0;
+            for (size_t i = 0; i < size / sizeof sum; i++) sum += ((const uint64_t *)data)[i];
+            __asm__ volatile("" : : "r"(sum) : "memory");
+        }
+        times[run] = now_us() - begun;
+        munmap(base, whole);
+    }
+    print_latency(median(times, runs));
+}
+
 int main(int argc, char **argv) {
     o = read_options(argc, argv);
     if (!strcmp(o.over, "memcpy"))
@@ -85,6 +128,8 @@ int main(int argc, char **argv) {
         const double begun = now_us();
         for (long i = 0; i < count; i++) syscall(SYS_getppid);
         print_latency((now_us() - begun) / (double)count);
+    } else if (!strncmp(o.over, "mapped", 6) || !strcmp(o.over, "populated") || !strcmp(o.over, "copied")) {
+        first_read(o.over);
     } else {
         by_futex = !strcmp(o.over, "futex");
         hand_over();
