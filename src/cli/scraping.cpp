@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <netinet/in.h>
+#include <new>
 #include <string_view>
 #include <sys/stat.h>
 #include <utility>
@@ -141,9 +142,16 @@ struct ScrapingAnswers {
     }
 
     static MHD_Result answer(void *self, MHD_Connection *to, const char *url, const char *method, const char *,
-                             const char *, size_t *upload_bytes, void **) {
-        const auto &own = *static_cast<const Scraping *>(self);
+                             const char *, size_t *upload_bytes, void **) noexcept {
         *upload_bytes = 0; // a body is not read
+        try {
+            return answer(*static_cast<const Scraping *>(self), to, url, method);
+        } catch (const std::bad_alloc &) {
+            return MHD_NO; // the connection is closed
+        }
+    }
+
+    static MHD_Result answer(const Scraping &own, MHD_Connection *to, const char *url, const char *method) {
         if (!is_token(own, http.header(to, MHD_HEADER_KIND, "Authorization")))
             return send(to, MHD_HTTP_UNAUTHORIZED, "the token is missing or another one\n");
         if (strcmp(url, "/metrics") != 0) return send(to, MHD_HTTP_NOT_FOUND, "metrics are at /metrics\n");
