@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The calls of libmuster that index.js needs, as a Node-API module: no call here blocks, and what happens later is
-// handed to one function of JavaScript, on its thread. Node-API alone is used, so one build works with every later Node.
+// handed to one function of JavaScript, on its thread. Node-API alone is used, so one build works with every later
+// Node.
 #include <muster/muster.h>
 #include <node_api.h>
 
@@ -237,8 +238,7 @@ static void hand_over(napi_env env, const runtime *r, const muster_completion *e
         napi_get_reference_value(env, r->on_entry, &function) == napi_ok && napi_get_undefined(env, &self) == napi_ok &&
         (args[0] = number(env, (int64_t)entry->tag)) != NULL &&
         napi_create_int32(env, entry->status, &args[1]) == napi_ok &&
-        napi_create_uint32(env, entry->events, &args[2]) == napi_ok &&
-        (args[3] = object_of(env, entry)) != NULL &&
+        napi_create_uint32(env, entry->events, &args[2]) == napi_ok && (args[3] = object_of(env, entry)) != NULL &&
         napi_create_string_utf8(env, error->message, error->message_bytes, &args[4]) == napi_ok &&
         napi_create_string_utf8(env, muster_status_name(entry->status), NAPI_AUTO_LENGTH, &args[5]) == napi_ok;
     if (is_made) napi_call_function(env, self, function, 6, args, NULL);
@@ -310,11 +310,11 @@ static napi_value open_context(napi_env env, napi_callback_info info) {
     }
     r->base = (handle){CONTEXT, context}, r->env = env, r->queue = queue;
     napi_value name, value;
-    const bool is_made =
-        napi_create_string_utf8(env, "muster", NAPI_AUTO_LENGTH, &name) == napi_ok &&
-        napi_create_reference(env, args[1], 1, &r->on_entry) == napi_ok &&
-        napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, r, take_entries, &r->woken) == napi_ok &&
-        napi_unref_threadsafe_function(env, r->woken) == napi_ok;
+    const bool is_made = napi_create_string_utf8(env, "muster", NAPI_AUTO_LENGTH, &name) == napi_ok &&
+                         napi_create_reference(env, args[1], 1, &r->on_entry) == napi_ok &&
+                         napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, r, take_entries,
+                                                         &r->woken) == napi_ok &&
+                         napi_unref_threadsafe_function(env, r->woken) == napi_ok;
     if (is_made) status = muster_queue_set_wake(queue, wake, r);
     r->is_open = is_made && status == MUSTER_OK;
     if (!r->is_open || napi_create_external(env, r, runtime_collected, NULL, &value) != napi_ok) {
@@ -341,7 +341,8 @@ static napi_value hold(napi_env env, napi_callback_info info) {
     runtime *const r = unwrap(env, args[0], CONTEXT);
     if (r == NULL) return NULL;
     OK(napi_get_value_bool(env, args[1], &on));
-    if (r->is_open) OK(on ? napi_ref_threadsafe_function(env, r->woken) : napi_unref_threadsafe_function(env, r->woken));
+    if (r->is_open)
+        OK(on ? napi_ref_threadsafe_function(env, r->woken) : napi_unref_threadsafe_function(env, r->woken));
     return undefined(env);
 }
 
@@ -365,8 +366,8 @@ static napi_value dial(napi_env env, napi_callback_info info) {
         !read_bytes(env, args[1], &address, &bytes, &to_free))
         return NULL;
     muster_error error = {0};
-    const muster_status status = muster_transport_dial_begin(r->base.object, address, bytes, NULL, timeout_ns, r->queue,
-                                                             (uint64_t)tag, &error);
+    const muster_status status =
+        muster_transport_dial_begin(r->base.object, address, bytes, NULL, timeout_ns, r->queue, (uint64_t)tag, &error);
     free(to_free);
     return checked(env, status, &error);
 }
@@ -379,7 +380,8 @@ static napi_value listen_at(napi_env env, napi_callback_info info) {
     void *to_free;
     size_t bytes;
     int64_t tag;
-    if (r == NULL || !read_int64(env, args[2], &tag) || !read_bytes(env, args[1], &address, &bytes, &to_free)) return NULL;
+    if (r == NULL || !read_int64(env, args[2], &tag) || !read_bytes(env, args[1], &address, &bytes, &to_free))
+        return NULL;
     muster_error error = {0};
     muster_listener *listener = NULL;
     muster_status status = muster_transport_listen(r->base.object, address, bytes, NULL, &listener, &error);
@@ -474,14 +476,17 @@ static napi_value write_some(napi_env env, napi_callback_info info) {
     size_t bytes, moved = 0;
     int64_t from;
     muster_stream *const stream = unwrap(env, args[0], STREAM);
-    if (stream == NULL || !read_int64(env, args[2], &from) || !read_bytes(env, args[1], &data, &bytes, &to_free)) return NULL;
+    if (stream == NULL || !read_int64(env, args[2], &from) || !read_bytes(env, args[1], &data, &bytes, &to_free))
+        return NULL;
     if (from < 0 || (uint64_t)from > bytes) {
         free(to_free);
         return fail(env, MUSTER_E_ARG, NULL, 0);
     }
-    const muster_status status = muster_stream_write(stream, (const char *)data + from, bytes - (size_t)from, 0, &moved);
+    const muster_status status =
+        muster_stream_write(stream, (const char *)data + from, bytes - (size_t)from, 0, &moved);
     free(to_free);
-    return status == MUSTER_OK || status == MUSTER_AGAIN ? number(env, (int64_t)moved) : fail_stream(env, stream, status);
+    return status == MUSTER_OK || status == MUSTER_AGAIN ? number(env, (int64_t)moved)
+                                                         : fail_stream(env, stream, status);
 }
 
 static napi_value finish(napi_env env, napi_callback_info info) {
