@@ -144,7 +144,7 @@ class Stream extends Duplex {
     process.nextTick(() => this.read(0)); // as sockets of Node: its end is noticed before anything reads
   }
 
-  // Whom it goes to, as text for people.
+  // The other side, as text for people.
   get peer() { return this.#native ? native.peer(this.#native) : undefined; }
 
   #ready(events) {

@@ -97,7 +97,7 @@ void answer_and_release(muster_stream *stream) {
     muster_stream_release(stream);
 }
 
-// The second process of a local measurement: tells the address, serves one stream, and ends.
+// The second process of a local measurement: writes its address, serves one stream, and ends.
 [[noreturn]] void be_second_process(const std::string &name, const std::string &secret, int to) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int status = 1;
@@ -109,9 +109,9 @@ void answer_and_release(muster_stream *stream) {
         std::string address;
         if (context.open(secret, error)) address = listen(context.get(), local_address(name), listener, error);
         const std::string line = (address.empty() ? "!" + text_of(error) : address);
-        const bool is_told = write(to, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+        const bool is_written = write(to, line.data(), line.size()) == static_cast<ssize_t>(line.size());
         close(to);
-        if (is_told && !address.empty() && muster_listener_accept(listener, patience, &stream, &error) == MUSTER_OK) {
+        if (is_written && !address.empty() && muster_listener_accept(listener, patience, &stream, &error) == MUSTER_OK) {
             answer_and_release(stream);
             status = 0;
         }

@@ -22,7 +22,7 @@ class Scraping {
     // The error of the combination of options, empty: none. Reads the token.
     std::string check();
     // If an address was given: answers from now on, until end(). An address that is taken is an error, which is
-    // returned: nobody would notice its absence before the metrics are needed.
+    // returned: its absence would be noticed only when the metrics are needed.
     std::string begin(const char *program, muster_context *context);
     void end();
 

@@ -292,7 +292,7 @@ uint32_t Stream::on_fd(uint32_t epoll_events) noexcept {
 }
 
 // A queue's thread polls the ring, so the peer does not wake it. Only the thread that clears the flag of the parking
-// place may report what it stands for: whoever arms or waits later sets the flag again.
+// place may report what it stands for: a thread that arms or waits later sets the flag again.
 bool Stream::begin_look() noexcept {
     if (context_->external() || (carrier_ && !duplex_->shared())) return false;
     if (read_.waiting_operations.load(std::memory_order_relaxed) != 0) return false; // the place is theirs

@@ -2,7 +2,7 @@
 // Random sequences of messages, watches, blocking reads, begun reads and cancellations of one stream, which two threads
 // serve: each waits at a queue of its own, and reads only when the queue reports that the stream can be read. What must
 // hold: every byte that was written is read once, and no event is lost, so nothing waits for a byte that has arrived.
-// The threads poll or sleep, as their success so far tells them; a stream is a pair or goes through shared memory.
+// The threads poll or sleep, depending on their success so far; a stream is a pair or goes through shared memory.
 // ctest: quick timeout=120
 #include <muster/muster.h>
 

@@ -8,9 +8,9 @@ set -eu
 . "$MUSTER_ROOT/tests/julia/env.sh"
 node=$(command -v node || command -v nodejs) || node=''
 for program in luajit cargo "$node"; do
-    command -v "$program" >/dev/null || { echo "a language is not there (packages luajit, cargo, nodejs)"; exit 77; }
+    command -v "$program" >/dev/null || { echo "a language is missing (packages luajit, cargo, nodejs)"; exit 77; }
 done
-[ -e /usr/include/node/node_api.h ] || { echo "node_api.h is not there (package libnode-dev)"; exit 77; }
+[ -e /usr/include/node/node_api.h ] || { echo "node_api.h is missing (package libnode-dev)"; exit 77; }
 cd "$MUSTER_ROOT"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -5,9 +5,9 @@
 # presets: release
 # timeout: 300
 set -eu
-node=$(command -v node || command -v nodejs) || { echo "node is not there (package nodejs)"; exit 77; }
+node=$(command -v node || command -v nodejs) || { echo "node is missing (package nodejs)"; exit 77; }
 [ "$("$node" -p 'process.versions.node.split(".")[0] >= 18')" = true ] || { echo "node is older than 18"; exit 77; }
-[ -e /usr/include/node/node_api.h ] || { echo "node_api.h is not there (package libnode-dev)"; exit 77; }
+[ -e /usr/include/node/node_api.h ] || { echo "node_api.h is missing (package libnode-dev)"; exit 77; }
 work=$(mktemp -d)
 store=''
 finish() {
