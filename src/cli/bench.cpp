@@ -111,7 +111,8 @@ void answer_and_release(muster_stream *stream) {
         const std::string line = (address.empty() ? "!" + text_of(error) : address);
         const bool is_written = write(to, line.data(), line.size()) == static_cast<ssize_t>(line.size());
         close(to);
-        if (is_written && !address.empty() && muster_listener_accept(listener, patience, &stream, &error) == MUSTER_OK) {
+        if (is_written && !address.empty() &&
+            muster_listener_accept(listener, patience, &stream, &error) == MUSTER_OK) {
             answer_and_release(stream);
             status = 0;
         }
