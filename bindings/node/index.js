@@ -23,6 +23,7 @@ const OP = { GET: 1, READ: 2, SET: 3, ADD: 4, APPEND: 5, DELETE: 6, CHECK: 7, WA
   TRY_POP: 14, LENGTH: 15, WATCH: 16, BARRIER: 17 };
 const PRESENT = 1, FAILED = 2, MORE = 4;
 const CHANGED = 'MUSTER_E_CHANGED'; // a condition did not hold: the result says which
+const ABORTED = 'MUSTER_E_ABORTED'; // by this side: nothing is lost that was to arrive
 const read_size = 65536;
 
 function failure(status, name, message) {
@@ -132,7 +133,7 @@ class Context {
 // A Duplex stream of Node. end() finishes the writing side alone; the end of the other side is the event 'end'. Other events:
 // 'silent' and 'back', when nothing was received from the peer for some seconds, and when it sends again.
 class Stream extends Duplex {
-  #context; #native; #tag; #reads = false; #waiting = null;
+  #context; #native; #tag; #reads = false; #waiting = null; #place = null;
 
   constructor(context, handle) {
     super({ allowHalfOpen: true, readableHighWaterMark: read_size, writableHighWaterMark: read_size });
@@ -163,10 +164,13 @@ class Stream extends Duplex {
     try {
       for (;;) {
         if (!this.#native || this.destroyed) return;
-        const place = Buffer.allocUnsafe(read_size);
+        const place = this.#place ??= Buffer.allocUnsafeSlow(read_size);
         const moved = native.read(this.#native, place);
         if (moved < 0) { this.#reads = true; return; }
-        if (!this.push(moved === 0 ? null : place.subarray(0, moved)) || moved === 0) return;
+        if (moved === 0) { this.push(null); return; }
+        const is_small = moved < read_size / 2; // a copy, so that a few bytes do not keep 64 KiB
+        if (!is_small) this.#place = null;
+        if (!this.push(is_small ? Buffer.from(place.subarray(0, moved)) : place.subarray(0, moved))) return;
       }
     } catch (problem) {
       this.destroy(problem);
@@ -201,22 +205,27 @@ class Stream extends Duplex {
     this.destroy();
   }
 
+  // What was written is sent first, however long the other side takes, as long as it lives; after a failure nothing is waited
+  // for. Bytes that may be lost are an error of the stream.
   _destroy(problem, done) {
-    const handle = this.#native, over = () => {
+    const handle = this.#native, over = (loss) => {
       native.release(handle);
       this.#native = null;
       this.#context._forget(this.#tag);
       this.#context._ended(this);
-      done(problem);
+      done(problem ?? loss);
     };
     if (this.#waiting) this.#waiting.done(problem ?? failure(-1, 'MUSTER_E_CLOSED', 'the stream was destroyed'));
     this.#waiting = null;
     try {
       native.watch(handle, this.#context._native, 0, 0);
-      const tag = this.#context._tag(() => { this.#context._forget(tag); over(); });
-      native.closeStream(handle, this.#context._native, nanoseconds(2000), tag);
-    } catch {
-      over(); // the context is closed, and the stream with it
+      const tag = this.#context._tag((status, events, object, message, name) => {
+        this.#context._forget(tag);
+        over(status === 0 || name === ABORTED ? null : failure(status, name, message));
+      });
+      native.closeStream(handle, this.#context._native, problem ? 1 : -1, tag);
+    } catch (closed) {
+      over(closed); // the context is closed, and the stream with it
     }
   }
 }

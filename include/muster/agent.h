@@ -47,11 +47,12 @@ enum muster_agent_output {
 
 /** Where the outputs of one worker go; 16 bytes. */
 typedef struct muster_agent_outputs {
-    uint32_t local_rank;        /**< Local rank of the worker. */
-    uint32_t log_outputs;       /**< As muster_agent_config::log_outputs, for this worker alone. */
-    uint32_t console_outputs;   /**< As muster_agent_config::console_outputs, for this worker alone. */
-    uint32_t discarded_outputs; /**< ::muster_agent_output values, or'ed: outputs that are not shown. One that is in
-                                     `log_outputs`, too, is in its file; none is in `console_outputs`. */
+    uint32_t local_rank;      /**< Local rank of the worker. */
+    uint32_t log_outputs;     /**< As muster_agent_config::log_outputs, for this worker alone. */
+    uint32_t console_outputs; /**< As muster_agent_config::console_outputs, for this worker alone. */
+    uint32_t
+        discarded_outputs; /**< ::muster_agent_output values, or'ed: outputs that are not shown. An output that is in
+                                `log_outputs`, too, is written to its file; it must not be in `console_outputs`. */
 } muster_agent_outputs;
 
 /** What to run; all zero means the defaults named here. Strings are NUL-terminated, as execve() expects them. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // muster bench: what streams do on this machine, or between two.
 #include "bench/picture.hpp"
+#include "markup.hpp"
 #include "serving.hpp"
 
 #include <muster/transport.h>
@@ -126,7 +127,7 @@ std::string measure_processes(const std::string &name, double seconds, bench::Fi
     if (getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) return "no random bytes";
     int ends[2];
     if (pipe(ends) != 0) return std::strerror(errno);
-    const pid_t child = fork(); // this process has no context and no thread at this time
+    const pid_t child = fork(); // no context of this process is open
     if (child == 0) {
         close(ends[0]);
         be_second_process(name, secret, ends[1]);
@@ -189,10 +190,10 @@ void print(const std::string &name, const bench::Figures &f, bool is_tsv) {
         printf("%s\t%.4g\t%.4g\t%.6g\t%.6g\t%.6g\t%.6g\n", name.c_str(), f.half_us, f.half_99_us, f.rate, f.bytes_64k,
                f.bytes_1m, f.bytes_64m);
     } else {
-        printf("%-12s %12s %12s %12s %12s %12s %12s\n", name.c_str(), bench::with_unit(f.half_us, "us").c_str(),
-               bench::with_unit(f.half_99_us, "us").c_str(), bench::with_unit(f.rate, "/s").c_str(),
-               bench::with_unit(f.bytes_64k, "B/s").c_str(), bench::with_unit(f.bytes_1m, "B/s").c_str(),
-               bench::with_unit(f.bytes_64m, "B/s").c_str());
+        printf("%-12s %12s %12s %12s %12s %12s %12s\n", name.c_str(), bench::microseconds(f.half_us).c_str(),
+               bench::microseconds(f.half_99_us).c_str(), (markup::with_unit(f.rate) + "/s").c_str(),
+               (markup::with_unit(f.bytes_64k) + "B/s").c_str(), (markup::with_unit(f.bytes_1m) + "B/s").c_str(),
+               (markup::with_unit(f.bytes_64m) + "B/s").c_str());
     }
     fflush(stdout);
 }

@@ -20,9 +20,7 @@ class Histogram {
         counts_[bucket < buckets ? bucket : buckets].fetch_add(1, std::memory_order_relaxed);
         sum_ns_.fetch_add(ns > 0 ? static_cast<uint64_t>(ns) : 0, std::memory_order_relaxed);
     }
-    uint64_t count_in(size_t bucket /* up to `buckets` */) const noexcept {
-        return counts_[bucket].load(std::memory_order_relaxed);
-    }
+    uint64_t count_in(size_t bucket) const noexcept { return counts_[bucket].load(std::memory_order_relaxed); }
     double seconds() const noexcept { return static_cast<double>(sum_ns_.load(std::memory_order_relaxed)) * 1e-9; }
 
   private:

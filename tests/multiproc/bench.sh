@@ -26,7 +26,7 @@ expect() {
     grep -Eq "$2" "$work/bench.log" || fail "no line of muster bench ${*:3} matches $2"
 }
 
-expect 0 '^sealed( +[0-9.]+ [kMGT]?(us|/s|B/s)){6}$' --seconds 0.02 --svg "$work/figures.svg"
+expect 0 '^sealed( +[0-9.]+( us|[kMGT]?/s|[kMGT]?B/s)){6}$' --seconds 0.02 --svg "$work/figures.svg"
 for name in inproc shm unix tcp; do grep -q "^$name " "$work/bench.log" || fail "nothing about $name"; done
 [ "$(grep -c '<rect .*fill="#' "$work/figures.svg")" -eq 15 ] || fail "the picture does not have five bars for each figure"
 expect 0 $'^shm(\t[0-9.e+]+){6}$' --seconds 0.02 --tsv --only shm

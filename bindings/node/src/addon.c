@@ -15,7 +15,7 @@
         if ((call) != napi_ok) return fail_napi(env);                                                                  \
     } while (0)
 
-enum { max_ops = 64, entries_at_once = 1024 };
+enum { max_ops = 64, entries_at_once = 1024, longest_text = 4400 };
 
 // ---- errors ---------------------------------------------------------------------------------------------------------
 
@@ -172,6 +172,13 @@ static napi_value number(napi_env env, int64_t value) {
 
 static napi_value checked(napi_env env, muster_status status, const muster_error *error) {
     return status == MUSTER_OK ? undefined(env) : fail_with(env, status, error);
+}
+
+static napi_value text_or_failure(napi_env env, muster_status status, const char *text, const size_t *bytes) {
+    napi_value value;
+    if (status != MUSTER_OK) return fail(env, status, NULL, 0);
+    OK(napi_create_string_utf8(env, text, *bytes, &value));
+    return value;
 }
 
 // ---- a context ------------------------------------------------------------------------------------------------------
@@ -354,21 +361,29 @@ static runtime *open_runtime(napi_env env, napi_value value) {
 
 // ---- streams and listeners ------------------------------------------------------------------------------------------
 
-// dial(context, address, timeoutNs, tag)
+// The arguments (context, address, timeoutNs, tag) of what is opened in the background; `to_free` has to be freed.
+typedef struct opening {
+    runtime *r;
+    const void *address;
+    size_t bytes;
+    void *to_free;
+    int64_t timeout_ns, tag;
+} opening;
+
+static bool read_opening(napi_env env, const napi_value *args, opening *out) {
+    out->r = open_runtime(env, args[0]);
+    return out->r != NULL && read_int64(env, args[2], &out->timeout_ns) && read_int64(env, args[3], &out->tag) &&
+           read_bytes(env, args[1], &out->address, &out->bytes, &out->to_free);
+}
+
 static napi_value dial(napi_env env, napi_callback_info info) {
     ARGUMENTS(4);
-    runtime *const r = open_runtime(env, args[0]);
-    const void *address;
-    void *to_free;
-    size_t bytes;
-    int64_t timeout_ns, tag;
-    if (r == NULL || !read_int64(env, args[2], &timeout_ns) || !read_int64(env, args[3], &tag) ||
-        !read_bytes(env, args[1], &address, &bytes, &to_free))
-        return NULL;
+    opening o;
     muster_error error = {0};
-    const muster_status status =
-        muster_transport_dial_begin(r->base.object, address, bytes, NULL, timeout_ns, r->queue, (uint64_t)tag, &error);
-    free(to_free);
+    if (!read_opening(env, args, &o)) return NULL;
+    const muster_status status = muster_transport_dial_begin(o.r->base.object, o.address, o.bytes, NULL, o.timeout_ns,
+                                                             o.r->queue, (uint64_t)o.tag, &error);
+    free(o.to_free);
     return checked(env, status, &error);
 }
 
@@ -394,15 +409,11 @@ static napi_value listen_at(napi_env env, napi_callback_info info) {
 
 static napi_value listener_address(napi_env env, napi_callback_info info) {
     ARGUMENTS(1);
-    char text[4400];
+    char text[longest_text];
     size_t bytes = 0;
-    napi_value value;
     muster_listener *const listener = unwrap(env, args[0], LISTENER);
     if (listener == NULL) return NULL;
-    const muster_status status = muster_listener_address(listener, text, sizeof text, &bytes);
-    if (status != MUSTER_OK) return fail(env, status, NULL, 0);
-    OK(napi_create_string_utf8(env, text, bytes, &value));
-    return value;
+    return text_or_failure(env, muster_listener_address(listener, text, sizeof text, &bytes), text, &bytes);
 }
 
 // accept(listener): a stream that waits; undefined: none
@@ -525,15 +536,11 @@ static napi_value close_stream(napi_env env, napi_callback_info info) {
 
 static napi_value peer(napi_env env, napi_callback_info info) {
     ARGUMENTS(1);
-    char text[4400];
+    char text[longest_text];
     size_t bytes = 0;
-    napi_value value;
     muster_stream *const stream = unwrap(env, args[0], STREAM);
     if (stream == NULL) return NULL;
-    const muster_status status = muster_stream_peer(stream, text, sizeof text, &bytes);
-    if (status != MUSTER_OK) return fail(env, status, NULL, 0);
-    OK(napi_create_string_utf8(env, text, bytes, &value));
-    return value;
+    return text_or_failure(env, muster_stream_peer(stream, text, sizeof text, &bytes), text, &bytes);
 }
 
 // release(handle), of a stream, listener or store: at once, not when it is collected
@@ -547,21 +554,14 @@ static napi_value release(napi_env env, napi_callback_info info) {
 
 // ---- stores ---------------------------------------------------------------------------------------------------------
 
-// openStore(context, url, timeoutNs, tag)
 static napi_value open_store(napi_env env, napi_callback_info info) {
     ARGUMENTS(4);
-    runtime *const r = open_runtime(env, args[0]);
-    const void *url;
-    void *to_free;
-    size_t bytes;
-    int64_t timeout_ns, tag;
-    if (r == NULL || !read_int64(env, args[2], &timeout_ns) || !read_int64(env, args[3], &tag) ||
-        !read_bytes(env, args[1], &url, &bytes, &to_free))
-        return NULL;
+    opening o;
     muster_error error = {0};
-    const muster_status status =
-        muster_store_open_begin(r->base.object, url, bytes, NULL, timeout_ns, r->queue, (uint64_t)tag, &error);
-    free(to_free);
+    if (!read_opening(env, args, &o)) return NULL;
+    const muster_status status = muster_store_open_begin(o.r->base.object, o.address, o.bytes, NULL, o.timeout_ns,
+                                                         o.r->queue, (uint64_t)o.tag, &error);
+    free(o.to_free);
     return checked(env, status, &error);
 }
 
@@ -647,7 +647,7 @@ static napi_value cancel(napi_env env, napi_callback_info info) {
     int64_t id;
     muster_store *const store = unwrap(env, args[0], STORE);
     if (store == NULL || !read_int64(env, args[1], &id)) return NULL;
-    muster_store_cancel(store, (uint64_t)id); // one that has ended meanwhile is no error
+    muster_store_cancel(store, (uint64_t)id); // a request that has ended meanwhile is not an error
     return undefined(env);
 }
 

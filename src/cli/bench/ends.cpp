@@ -13,7 +13,8 @@ namespace {
 constexpr uint32_t magic = 0x4d62656e, largest = 64 << 20, small = 64; // bytes
 constexpr uint64_t most_messages = uint64_t{1} << 40;
 constexpr size_t most_samples = 1'000'000;
-constexpr double trial_seconds = 0.02; // that the number of messages is calculated from
+constexpr int64_t patience_ns = 30'000'000'000; // with the other end, for each message
+constexpr double trial_seconds = 0.02;          // that the number of messages is calculated from
 enum Way : uint32_t { echo = 1, take = 2 };
 
 struct Order {
@@ -30,19 +31,20 @@ class Channel {
     explicit Channel(muster_stream *stream) noexcept : stream_(stream) {}
     bool write(const void *data, size_t size) noexcept {
         size_t moved = 0;
-        status_ = muster_stream_write(stream_, data, size, -1, &moved);
+        status_ = muster_stream_write(stream_, data, size, patience_ns, &moved);
         return status_ == MUSTER_OK;
     }
     bool read(void *data, size_t size) noexcept {
         size_t moved = 0;
-        status_ = muster_stream_read_into(stream_, data, size, 0, -1, &moved);
+        status_ = muster_stream_read_into(stream_, data, size, 0, patience_ns, &moved);
         return status_ == MUSTER_OK;
     }
     std::string why() const {
         muster_error error{};
         uint64_t reason = 0;
-        muster_stream_reason(stream_, &reason, &error);
-        return error.message_bytes != 0 ? std::string(error.message, error.message_bytes) : muster_status_text(status_);
+        if (status_ == MUSTER_TIMEOUT) return "the other end, which should be muster bench --serve, does not answer";
+        const bool has_ended = muster_stream_reason(stream_, &reason, &error) != MUSTER_OK && error.message_bytes != 0;
+        return has_ended ? std::string(error.message, error.message_bytes) : muster_status_text(status_);
     }
 
   private:
@@ -87,8 +89,9 @@ double rate_of(Channel &channel, const std::vector<unsigned char> &data, uint32_
         took = one_way(channel, data, size, count);
     }
     if (took <= 0) return 0;
-    count = std::max<uint64_t>(1, static_cast<uint64_t>(static_cast<double>(count) * seconds / took));
-    took = one_way(channel, data, size, std::min(count, most_messages));
+    const double wanted = static_cast<double>(count) * seconds / took;
+    count = std::clamp<uint64_t>(static_cast<uint64_t>(wanted), 1, most_messages);
+    took = one_way(channel, data, size, count);
     return took > 0 ? static_cast<double>(count) / took : 0;
 }
 

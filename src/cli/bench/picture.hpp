@@ -10,7 +10,7 @@ namespace bench {
 
 using Rows = std::vector<std::pair<std::string, Figures>>; // name of a stream, what was measured
 
-std::string with_unit(double value, const char *unit); // 12.3 M/s
+std::string microseconds(double value); // 0.411 us
 
 // An SVG file with bars. Returns an error text, empty: none.
 std::string draw(const std::string &file, const Rows &rows);

@@ -88,6 +88,15 @@ std::string take_workers(const std::string &text, uint32_t &workers) {
     return {};
 }
 
+std::vector<std::string> parts_of(const std::string &text) { // separated by commas
+    std::vector<std::string> parts;
+    for (size_t from = 0, comma = 0; comma != text.npos; from = comma + 1) {
+        comma = text.find(',', from);
+        parts.push_back(text.substr(from, comma - from));
+    }
+    return parts;
+}
+
 std::string take_bits(const std::string &text, uint32_t &bits) {
     static const std::map<std::string, uint32_t> names = {{"none", 0}, {"0", 0}, {"out", 1}, {"1", 1},
                                                           {"err", 2},  {"2", 2}, {"all", 3}, {"3", 3}};
@@ -101,9 +110,7 @@ std::string take_bits(const std::string &text, uint32_t &bits) {
 std::string take_outputs(const std::string &text, OutputChoice &outputs) {
     outputs = {};
     if (text.find(':') == text.npos) return take_bits(text, outputs.all);
-    for (size_t from = 0, comma = 0; comma != text.npos; from = comma + 1) {
-        comma = text.find(',', from);
-        const std::string part = text.substr(from, comma - from);
+    for (const std::string &part : parts_of(text)) {
         const size_t colon = part.find(':');
         const std::optional<uint64_t> rank = cli::number_of(part.substr(0, colon), 0, max_workers - 1);
         uint32_t bits = 0;
@@ -117,9 +124,7 @@ std::string take_outputs(const std::string &text, OutputChoice &outputs) {
 
 std::string take_ranks(const std::string &text, std::vector<uint32_t> &ranks) {
     ranks.clear();
-    for (size_t from = 0, comma = 0; comma != text.npos; from = comma + 1) {
-        comma = text.find(',', from);
-        const std::string part = text.substr(from, comma - from);
+    for (const std::string &part : parts_of(text)) {
         const std::optional<uint64_t> rank = cli::number_of(part, 0, max_workers - 1);
         if (!rank) return part + " is no local rank; several are given as in 0,1,2";
         ranks.push_back(static_cast<uint32_t>(*rank));
@@ -138,9 +143,7 @@ std::optional<uint32_t> rank_too_high(const Options &options) {
 // torchrun's settings of a rendezvous.
 std::string take_conf(const std::string &text, Options &options) {
     int64_t unused_ns = 0;
-    for (size_t from = 0, comma = 0; comma != text.npos; from = comma + 1) {
-        comma = text.find(',', from);
-        const std::string part = text.substr(from, comma - from);
+    for (const std::string &part : parts_of(text)) {
         const size_t equals = part.find('=');
         if (equals == part.npos) return part + " is no key=value, as in join_timeout=60";
         const std::string key = part.substr(0, equals), value = part.substr(equals + 1);

@@ -2,16 +2,16 @@
 // A page with the table and one plot per number, for a report or a ticket: SVG, no scripts.
 #include "page.hpp"
 
+#include "markup.hpp"
 #include "table.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 namespace top {
 
 namespace {
+
+using markup::coordinate, markup::escaped, markup::with_unit;
 
 constexpr size_t points_kept = 20'000;
 constexpr const char *titles[History::kinds] = {"Processor, %",
@@ -23,29 +23,6 @@ constexpr const char *titles[History::kinds] = {"Processor, %",
 // Colours that people with any colour vision can distinguish (Okabe and Ito, 2008).
 constexpr const char *colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                    "#e69f00", "#56b4e9", "#7f7f7f", "#b8860b"};
-
-std::string escaped(const std::string &text) {
-    std::string all;
-    for (const char c : text) {
-        if (c == '<')
-            all += "&lt;";
-        else if (c == '>')
-            all += "&gt;";
-        else if (c == '&')
-            all += "&amp;";
-        else if (c == '"')
-            all += "&quot;";
-        else
-            all += c;
-    }
-    return all;
-}
-
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2f", value);
-    return text;
-}
 
 std::string plot(const History &history, size_t kind, const std::map<std::string, size_t> &colour_of) {
     constexpr double width = 560, height = 180, left = 60, top = 10, bottom = 24;
@@ -61,16 +38,16 @@ std::string plot(const History &history, size_t kind, const std::map<std::string
     std::string svg = "<figure><figcaption>" + std::string(titles[kind]) + "</figcaption><svg viewBox=\"0 0 560 180\">";
     for (int i = 0; i <= 2; i++) {
         const double value = most * i / 2;
-        svg += "<line class=\"grid\" x1=\"60\" x2=\"550\" y1=\"" + number(y(value)) + "\" y2=\"" + number(y(value)) +
-               "\"/><text x=\"55\" y=\"" + number(y(value) + 4) + "\" text-anchor=\"end\">" +
+        svg += "<line class=\"grid\" x1=\"60\" x2=\"550\" y1=\"" + coordinate(y(value)) + "\" y2=\"" +
+               coordinate(y(value)) + "\"/><text x=\"55\" y=\"" + coordinate(y(value) + 4) + "\" text-anchor=\"end\">" +
                with_unit(value, kind == 1 ? 1024 : 1000) + "</text>";
     }
-    svg += "<text x=\"60\" y=\"175\">0 s</text><text x=\"550\" y=\"175\" text-anchor=\"end\">" + number(last) +
+    svg += "<text x=\"60\" y=\"175\">0 s</text><text x=\"550\" y=\"175\" text-anchor=\"end\">" + coordinate(last) +
            " s</text>";
     for (const auto &[name, points] : history.of) {
         svg += "<polyline fill=\"none\" stroke-width=\"1.5\" stroke=\"" +
                std::string(colours[colour_of.at(name) % std::size(colours)]) + "\" points=\"";
-        for (const auto &[at, point] : points) svg += number(x(at)) + "," + number(y(point[kind])) + " ";
+        for (const auto &[at, point] : points) svg += coordinate(x(at)) + "," + coordinate(y(point[kind])) + " ";
         svg += "\"><title>" + escaped(name) + "</title></polyline>";
     }
     return svg + "</svg></figure>\n";
@@ -130,18 +107,7 @@ std::string write_page(const std::string &file, const std::string &title, const 
         page += "</pre>\n";
     }
     page += "</html>\n";
-    // A reader sees the old page or the new one.
-    const std::string next = file + ".new";
-    std::FILE *const to = std::fopen(next.c_str(), "we");
-    if (to == nullptr) return next + ": " + std::strerror(errno);
-    const bool written = std::fwrite(page.data(), 1, page.size(), to) == page.size();
-    const bool closed = std::fclose(to) == 0;
-    if (!written || !closed || std::rename(next.c_str(), file.c_str()) != 0) {
-        const std::string why = file + ": " + std::strerror(errno);
-        std::remove(next.c_str());
-        return why;
-    }
-    return {};
+    return markup::write_file(file, page);
 }
 
 } // namespace top

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "table.hpp"
 
+#include "markup.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +10,8 @@
 namespace top {
 
 namespace {
+
+using markup::with_unit;
 
 std::string whole(double value) {
     return std::to_string(std::llround(value));
@@ -38,22 +42,6 @@ std::string cut(std::string line, size_t columns) {
 }
 
 } // namespace
-
-std::string with_unit(double value, int64_t unit) {
-    static constexpr char units[] = {'\0', 'k', 'M', 'G', 'T', 'P'};
-    size_t which = 0;
-    while (std::fabs(value) >= static_cast<double>(unit) * 0.9995 && which + 1 < sizeof units) {
-        value /= static_cast<double>(unit);
-        which++;
-    }
-    char text[32];
-    std::snprintf(text, sizeof text,
-                  which == 0 && value == std::floor(value) ? "%.0f"
-                  : value < 99.95                          ? "%.1f"
-                                                           : "%.0f",
-                  value);
-    return which == 0 ? text : std::string(text) + units[which];
-}
 
 std::string what_is(const Process &process) {
     std::string all;

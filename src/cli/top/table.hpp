@@ -4,8 +4,7 @@
 
 namespace top {
 
-std::string with_unit(double value, int64_t unit = 1000); // 12.3k, 4.0M
-std::string what_is(const Process &process);              // store, broker, agent, cluster; member: none of them
+std::string what_is(const Process &process); // store, broker, agent, cluster; member: none of them
 std::string details_of(const Process &process);
 
 // Lines for a terminal of so many columns: a head, processes, and the last changes. 0: not limited.
