@@ -57,7 +57,8 @@ typedef struct muster_message_header {
     uint64_t destination;   /**< Address of the receiver; a dealer may leave it 0. */
     uint64_t target;        /**< What the message is about; see muster_message_target(). */
     int64_t target_version; /**< Version of the target. */
-    uint64_t trace_id[2];   /**< Id of a trace, 16 bytes as in W3C Trace Context; zero: none. */
+    uint64_t trace_id[2];   /**< Id of a trace, 16 bytes as in W3C Trace Context; zero: none. A socket
+                                sets it in a message without one while a trace of this process is on (trace.h). */
     uint64_t span_id;       /**< Id of the parent span. */
     uint32_t trace_flags;   /**< Flags of the trace. */
     uint32_t hops;          /**< Number of forwarders that the message has passed; not to be set. */

@@ -5,8 +5,13 @@
  * A trace is off until muster_trace_start(), or until the first context of a process that has MUSTER_TRACE in its
  * environment: then each context that ends writes the file `<MUSTER_TRACE>/<program>-<pid>.pftrace`. While it is on,
  * each thread writes events into a ring of its own, without a lock: the library its calls that wait (dials, operations
- * of groups, memory and active messages elsewhere, requests to stores, rounds of a rendezvous), the ends of streams and
- * the deaths of members, and the host whatever it likes. When a ring is full the oldest events are overwritten.
+ * of groups, memory and active messages elsewhere, requests to stores, rounds of a rendezvous), the requests that it
+ * executes for others, messages that sockets send and receive, the events of clusters and sockets, the ends of streams
+ * and the deaths of members, and the host whatever it likes. When a ring is full the oldest events are overwritten.
+ *
+ * Arrows lead from process to process: from a request of active messages to its execution, from a message that is sent
+ * to its receipt, from the dial of a cluster's stream to the member that gets it. A message that is sent while a trace is
+ * on has the context of a trace in its header, which its receiver sees, too; one that the host has set stays.
  *
  * The files of several processes are joined by writing one behind the other: `muster trace --join ALL FILE...`. Times
  * are those of CLOCK_MONOTONIC, which all processes of one host share. On several hosts muster_trace_align() measures
@@ -70,6 +75,15 @@ MUSTER_API void muster_trace_end(void);
  * @param[in] name_bytes  Length of the name.
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API void muster_trace_mark(const char *name, size_t name_bytes);
+
+/** Marks a moment of this thread that belongs to a flow: from each moment or call with the same number, in the order of
+ * time and in all processes whose files are joined, an arrow leads to the next one. Requests of active messages, messages
+ * of sockets and streams of clusters have flows of their own.
+ * @param[in] name        As in muster_trace_begin(); the first 24 bytes of it.
+ * @param[in] name_bytes  Length of the name.
+ * @param[in] flow        A number that no other flow has, such as a hash of the call's id; 0: muster_trace_mark().
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API void muster_trace_flow(const char *name, size_t name_bytes, uint64_t flow);
 
 /** Reads what a trace has.
  * @param[out] out_state  Filled.

@@ -227,6 +227,7 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
 }
 
 AmCall::Outcome ActiveMessages::call(const Request &request, Deadline &deadline) {
+    TraceSpan span(TraceSpan::Later(), request.category, request.name);
     Reader reader(*this, peer(request.peer)); // before the request is made, so that its reply wakes no other thread
     Deadline once(0);
     Started started = start(request, reader.take() ? once : deadline);
@@ -234,6 +235,7 @@ AmCall::Outcome ActiveMessages::call(const Request &request, Deadline &deadline)
         reader.leave(); // there is no room, and others may have to read before there is
         started = start(request, deadline);
     }
+    if (span.is_written() && started.call) span.begun(started.peer->flow_to(started.call->id));
     return finish(started, deadline, &reader);
 }
 
@@ -260,13 +262,18 @@ Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_
         auto delivers = made->deliver_to(*queue, tag);
         if (!delivers || delivers.status() != MUSTER_OK) return delivers;
     }
+    const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
     Status status;
     try {
         status = to->request(*made, request.handler, request.payload());
     } catch (const std::bad_alloc &) {
         status = MUSTER_E_NOMEM;
     }
-    if (status == MUSTER_OK) return {};
+    if (status == MUSTER_OK) {
+        if (from_ns != 0)
+            Trace::write({Trace::Kind::mark, request.category, "begin", {}, to->flow_to(made->id), from_ns});
+        return {};
+    }
     if (queue != nullptr) made->withdraw();
     if (status == MUSTER_AGAIN) return Result<void>::positive(MUSTER_AGAIN);
     return Error::from_status(status);

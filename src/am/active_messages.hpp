@@ -87,6 +87,7 @@ class ActiveMessages final : public Object, private Source {
         const void *body = nullptr; // follows `data`
         size_t body_bytes = 0;
         uint64_t entry_bytes = UINT64_MAX; // of the entry of a request that is begun; by default the size of the reply
+        const char *category = "am", *name = "call"; // in traces
         AmPayload payload() const noexcept { return {data, bytes, body, body_bytes}; }
     };
     AmCall::Outcome call(const Request &request, Deadline &deadline);
@@ -150,7 +151,8 @@ class ActiveMessages final : public Object, private Source {
     bool take(AmPeer &peer, const unsigned char *data, size_t bytes);
     bool take_partial(AmPeer &peer);
     bool take_frame(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed = false);
-    bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload);
+    bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed);
+    bool execute_whole(AmPeer &peer, const AmHead &head, const unsigned char *payload);
     bool execute_placed(AmPeer &peer, const AmHead &head, const unsigned char *payload);
     bool give_to_host(AmPeer &peer, const AmHead &head, const unsigned char *payload, const Handler &handler);
     bool broken(AmPeer &peer, const char *what) noexcept;

@@ -2,7 +2,6 @@
 #include "am/active_messages.hpp"
 #include "base/boundary.hpp"
 #include "base/config.hpp"
-#include "base/trace.hpp"
 #include "context/host_call.hpp"
 
 using namespace muster;
@@ -128,7 +127,6 @@ muster_status muster_am_call(muster_am *am, uint32_t peer, uint32_t handler, con
         if (auto good = check_am_request(am, handler, data, bytes, out_reply, capacity); !good) return good;
         const Ref<ActiveMessages> self(unwrap(am));
         const HostCall call(self->context(), self.get());
-        const TraceSpan span("am", "call");
         Deadline deadline(timeout_ns);
         auto outcome = self->call({peer, handler, data, bytes, out_reply, capacity}, deadline);
         if (out_bytes != nullptr) *out_bytes = outcome.bytes;

@@ -14,6 +14,7 @@ class AmCall final : public Object, public QueueOperation {
     AmCall(Context &context, void *reply, size_t capacity, bool unattended, int32_t kind = MUSTER_DONE_AM) noexcept
         : QueueOperation(context, kind), is_unattended(unattended), reply_(reply), capacity_(capacity) {}
     const bool is_unattended;
+    uint64_t id = 0; // of the request; set before it is made
 
     // What the entry of a success says, where that is not the size of the reply. Before the request.
     void set_entry_bytes(uint64_t bytes) noexcept { entry_bytes_ = bytes; }

@@ -8,11 +8,14 @@ constexpr size_t whole_bytes = 2048;             // frames up to this size are w
 constexpr size_t copied_bytes = 128 * 1024;      // to a socket: up to here a copy takes less time than a second call
 constexpr size_t max_waiting_bytes = 256 * 1024; // copied ones; beyond that no request is added
 constexpr size_t max_deferred_bytes = 1024 * 1024;
-
 } // namespace
+
+AmPeer::AmPeer(Stream &stream, uint32_t place, Limits own)
+    : number(place), stream_(&stream), own_(own), direction_to_(Trace::fresh_number()) {}
 
 void AmPeer::set_limits(const AmHello &of_peer) noexcept {
     const Limits both{std::min(own_.max_bytes, of_peer.max_bytes), std::min(own_.max_requests, of_peer.max_requests)};
+    direction_from_.store(of_peer.direction, std::memory_order_relaxed);
     limits_.store(uint64_t{both.max_bytes} << 32 | both.max_requests, std::memory_order_release);
     has_limits_.store(true, std::memory_order_release); // pairs with has_limits()
 }
@@ -76,7 +79,7 @@ void AmPeer::write(const AmHead &head, AmPayload payload) {
 
 void AmPeer::hello() {
     char payload[AmHello::bytes];
-    AmHello{own_.max_bytes, own_.max_requests}.put(payload);
+    AmHello{own_.max_bytes, own_.max_requests, direction_to_}.put(payload);
     AmHead head;
     head.payload = AmHello::bytes;
     const std::lock_guard hold(lock_);
@@ -101,6 +104,7 @@ Status AmPeer::take_slot(AmCall &call, uint32_t handler, size_t bytes, AmHead &o
     out_head.id = uint64_t{slot.uses} << 32 | index;
     free_.pop_back();
     slot.call = Ref<AmCall>(&call);
+    call.id = out_head.id;
     outstanding_++;
     sent_++;
     return MUSTER_OK;

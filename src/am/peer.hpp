@@ -4,6 +4,7 @@
 #include "am/call.hpp"
 #include "am/outgoing.hpp"
 #include "am/wire.hpp"
+#include "base/trace.hpp"
 #include "stream/stream.hpp"
 
 #include <mutex>
@@ -31,7 +32,7 @@ class AmPeer final : public Object {
     struct Limits {
         uint32_t max_bytes, max_requests;
     };
-    AmPeer(Stream &stream, uint32_t number, Limits own) : number(number), stream_(&stream), own_(own) {}
+    AmPeer(Stream &stream, uint32_t number, Limits own);
     void take_handle() noexcept { has_handle_ = true; } // of the stream: the peer releases it
 
     const uint32_t number;
@@ -105,6 +106,11 @@ class AmPeer final : public Object {
     bool is_read_in_bulk = false; // by a thread that executes requests whose payload is in its place, and no others
     bool has_hello = false;
     void set_limits(const AmHello &of_peer) noexcept;
+    // Of requests to it, and from it, in traces.
+    uint64_t flow_to(uint64_t id) const noexcept { return Trace::flow_of(direction_to_, id); }
+    uint64_t flow_from(uint64_t id) const noexcept {
+        return Trace::flow_of(direction_from_.load(std::memory_order_relaxed), id); // relaxed: the hello came before
+    }
     // Any thread: has the hello arrived?
     bool has_limits() const noexcept { return has_limits_.load(std::memory_order_acquire); }
 
@@ -124,6 +130,8 @@ class AmPeer final : public Object {
 
     const Ref<Stream> stream_;
     const Limits own_; // what this endpoint accepts
+    const uint64_t direction_to_;
+    std::atomic<uint64_t> direction_from_{0};
     bool has_handle_ = false;
     Counter executed_;
     std::mutex lock_; // guards the rest

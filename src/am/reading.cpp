@@ -25,7 +25,7 @@ bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
         for (const AmPeer::Frame &frame : from.take_deferred()) {
             AmHead head;
             AmHead::get(frame.data(), settings.limits.max_bytes, head); // it was checked
-            if (!execute(from, head, frame.data() + AmHead::bytes)) break;
+            if (!execute(from, head, frame.data() + AmHead::bytes, false)) break;
         }
     } catch (const std::bad_alloc &) {
         end_for_memory(from);

@@ -120,8 +120,7 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
         return true;
     }
     if (head.kind == AmKind::request) {
-        if (is_placed) return execute_placed(from, head, payload);
-        if (context_->on_loop()) return execute(from, head, payload);
+        if (is_placed || context_->on_loop()) return execute(from, head, payload, is_placed);
         from.is_read_in_bulk = false; // what follows comes after it
         const unsigned char *const whole = payload - AmHead::bytes;
         if (!from.defer(AmPeer::Frame(whole, payload + head.payload)))
@@ -137,8 +136,16 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
     return true;
 }
 
+bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned char *payload, bool is_placed) {
+    const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
+    const bool goes_on = is_placed ? execute_placed(from, head, payload) : execute_whole(from, head, payload);
+    if (from_ns != 0) // after the reply, which does not wait for it
+        Trace::write({Trace::Kind::span, "am", "execute", {}, from.flow_from(head.id), from_ns, now_ns() - from_ns});
+    return goes_on;
+}
+
 // Loop thread.
-bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned char *payload) {
+bool ActiveMessages::execute_whole(AmPeer &from, const AmHead &head, const unsigned char *payload) {
     Status status = MUSTER_E_UNSUPPORTED;
     size_t bytes = 0;
     if (has_handler_[head.handler].load(std::memory_order_acquire)) {

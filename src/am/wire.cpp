@@ -28,6 +28,7 @@ bool AmHello::get(const unsigned char *from, size_t size, AmHello &out) noexcept
     if (size != bytes || get_u32(from) != am_magic) return false;
     out.max_bytes = get_u32(from + 4);
     out.max_requests = get_u32(from + 8);
+    out.direction = get_u64(from + 12);
     return out.max_bytes >= am_least_bytes && out.max_bytes <= am_most_bytes && out.max_requests >= am_least_requests &&
            out.max_requests <= am_most_requests;
 }

@@ -7,7 +7,7 @@
 
 namespace muster {
 
-inline constexpr uint32_t am_magic = 0x31'6d'61'6d; // "mam1"
+inline constexpr uint32_t am_magic = 0x32'6d'61'6d; // "mam2"
 inline constexpr uint32_t am_first_internal_handler = MUSTER_AM_MAX_HANDLER + 1, am_handlers = 2 * 256;
 inline constexpr uint32_t am_least_bytes = 4096, am_most_bytes = 16U << 20; // of max_bytes
 inline constexpr size_t direct_bytes = 16 * 1024; // from here on payload is read to, or written from, its place
@@ -34,12 +34,15 @@ struct AmHead {
     static const char *get(const unsigned char *from, uint32_t max_payload, AmHead &out) noexcept;
 };
 
-// The first frame in each direction: an AmHead, and these 12 bytes.
+// The first frame in each direction: an AmHead, and these 20 bytes.
 struct AmHello {
-    static constexpr size_t bytes = 12;
+    static constexpr size_t bytes = 20;
     uint32_t max_bytes = 0, max_requests = 0; // that its sender accepts
+    uint64_t direction = 0;                   // random: of the requests of its sender, in traces
 
-    void put(char *to) const noexcept { PlacedByteWriter(to).number(am_magic).number(max_bytes).number(max_requests); }
+    void put(char *to) const noexcept {
+        PlacedByteWriter(to).number(am_magic).number(max_bytes).number(max_requests).number(direction);
+    }
     static bool get(const unsigned char *from, size_t size, AmHello &out) noexcept;
 };
 

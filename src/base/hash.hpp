@@ -15,4 +15,11 @@ uint64_t fnv1a(const Range &range) noexcept {
     return hash;
 }
 
+// The finaliser of splitmix64 (S. Vigna): every bit of the result depends on every bit of the number.
+constexpr uint64_t mix64(uint64_t number) noexcept {
+    number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9u;
+    number = (number ^ number >> 27) * 0x94d049bb133111ebu;
+    return number ^ number >> 31;
+}
+
 } // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/time.hpp"
+#include "base/hash.hpp"
 #include "base/trace_rings.hpp"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
@@ -88,17 +89,28 @@ void save_at_exit() {
 
 } // namespace
 
-void TraceRing::write(Trace::Kind kind, const char *category, const char *name, std::string_view text) noexcept {
-    const size_t size = std::min(text.size(), Trace::text_bytes);
+// An event has eight words: the time; kind, length of the text (8 bits each), and the duration of a span in units of
+// 16 ns; category; name; four words of text, the last of which is the flow if the highest bit of the length is set.
+namespace {
+constexpr uint64_t flow_bit = 0x80 << 8;
+constexpr int duration_shift = 16, duration_unit_shift = 4;
+} // namespace
+
+void TraceRing::write(const Trace::Event &what) noexcept {
+    const size_t size = std::min(what.text.size(), what.flow != 0 ? Trace::text_bytes_with_flow : Trace::text_bytes);
     uint64_t letters[4] = {};
-    memcpy(letters, text.data(), size);
+    if (size != 0) memcpy(letters, what.text.data(), size);
+    if (what.flow != 0) letters[3] = what.flow;
     const uint64_t number = head.load(std::memory_order_relaxed);
     std::atomic<uint64_t> *const event = &words[number % capacity * words_per_event];
+    const uint64_t at = static_cast<uint64_t>(what.at_ns != 0 ? what.at_ns : now_ns());
+    const uint64_t duration = static_cast<uint64_t>(what.for_ns) >> duration_unit_shift << duration_shift;
     std::atomic_thread_fence(std::memory_order_release); // see `head`
-    event[0].store(static_cast<uint64_t>(now_ns()), std::memory_order_relaxed);
-    event[1].store(static_cast<uint64_t>(kind) | size << 8, std::memory_order_relaxed);
-    event[2].store(reinterpret_cast<uintptr_t>(category), std::memory_order_relaxed);
-    event[3].store(reinterpret_cast<uintptr_t>(name), std::memory_order_relaxed);
+    event[0].store(at, std::memory_order_relaxed);
+    event[1].store(static_cast<uint64_t>(what.kind) | size << 8 | (what.flow != 0 ? flow_bit : 0) | duration,
+                   std::memory_order_relaxed);
+    event[2].store(reinterpret_cast<uintptr_t>(what.category), std::memory_order_relaxed);
+    event[3].store(reinterpret_cast<uintptr_t>(what.name), std::memory_order_relaxed);
     for (size_t i = 0; i < 4; i++) event[4 + i].store(letters[i], std::memory_order_relaxed);
     head.store(number + 1, std::memory_order_release);
 }
@@ -117,7 +129,10 @@ std::vector<TraceEvent> TraceRing::read() const {
         made.kind = static_cast<Trace::Kind>(copy[1] & 0xff);
         made.category = reinterpret_cast<const char *>(static_cast<uintptr_t>(copy[2]));
         made.name = reinterpret_cast<const char *>(static_cast<uintptr_t>(copy[3]));
-        made.text.assign(reinterpret_cast<const char *>(&copy[4]), std::min<size_t>(copy[1] >> 8, Trace::text_bytes));
+        const size_t size = copy[1] >> 8 & 0x7f;
+        made.text.assign(reinterpret_cast<const char *>(&copy[4]), std::min(size, Trace::text_bytes));
+        if ((copy[1] & flow_bit) != 0) made.flow = copy[7];
+        made.for_ns = static_cast<int64_t>(copy[1] >> duration_shift << duration_unit_shift);
         events.push_back(std::move(made));
     }
     // What was overwritten meanwhile, the event included that is being written now.
@@ -129,11 +144,32 @@ std::vector<TraceEvent> TraceRing::read() const {
     return events;
 }
 
-void Trace::write(Kind kind, const char *category, const char *name, std::string_view text) noexcept {
+void Trace::write(const Event &event) noexcept {
     TraceRing *ring = own_ring.ring;
     const uint64_t generation = TraceRings::get().generation.load(std::memory_order_acquire);
     if (ring == nullptr || ring->generation.load(std::memory_order_relaxed) != generation) ring = enter_trace();
-    if (ring != nullptr) ring->write(kind, category, name, text);
+    if (ring != nullptr) ring->write(event);
+}
+
+uint64_t Trace::fresh_number() noexcept {
+    static const uint64_t seed = [] {
+        uint64_t random = 0;
+        if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) random = static_cast<uint64_t>(now_ns());
+        return random;
+    }();
+    static std::atomic<uint64_t> count{0}; // relaxed: only its own order counts
+    const uint64_t number = mix64(seed + count.fetch_add(1, std::memory_order_relaxed));
+    const uint64_t made = mix64(number ^ static_cast<uint64_t>(getpid())); // a forked child has the seed, too
+    return made != 0 ? made : 1;
+}
+
+uint64_t Trace::id() noexcept {
+    return TraceRings::get().id.load(std::memory_order_relaxed); // relaxed: of this trace, or of the one before
+}
+
+uint64_t Trace::flow_of(uint64_t direction, uint64_t number) noexcept {
+    const uint64_t mixed = mix64(direction ^ mix64(number));
+    return mixed != 0 ? mixed : 1;
 }
 
 Result<void> Trace::start(std::string_view name, uint32_t events) {
@@ -145,6 +181,7 @@ Result<void> Trace::start(std::string_view name, uint32_t events) {
     rings.events = events;
     rings.offset_ns = 0, rings.offset_error_ns = -1;
     rings.process = ForkMark();
+    rings.id = fresh_number();
     rings.generation.fetch_add(1, std::memory_order_release); // pairs with write(): the rest is set
     on_.store(true, std::memory_order_relaxed);
     return {};

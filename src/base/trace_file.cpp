@@ -21,6 +21,11 @@ class Message {
         varint(value);
         return *this;
     }
+    Message &fixed(uint32_t field, uint64_t value) {
+        varint(uint64_t{field} << 3 | 1);
+        for (int i = 0; i < 8; i++) bytes_.push_back(static_cast<char>(value >> 8 * i));
+        return *this;
+    }
     Message &bytes(uint32_t field, std::string_view text) {
         varint(uint64_t{field} << 3 | 2);
         varint(text.size());
@@ -62,6 +67,7 @@ enum : uint32_t { // TracePacket
     event_track = 11,
     event_category = 22,
     event_name = 23,
+    event_flow = 47,
     annotation_text = 6,
     annotation_name = 10
 };
@@ -70,25 +76,36 @@ void add_packet(std::string &to, const Message &packet) {
     to += Message().message(1, packet).text();
 }
 
+// `type`: as Kind, without `span`.
+void add_event(std::string &to, const TraceEvent &one, uint64_t type, int64_t at_ns, uint64_t track,
+               uint32_t sequence) {
+    Message event;
+    event.number(event_type, type).number(event_track, track);
+    if (type != static_cast<uint64_t>(Trace::Kind::end)) {
+        event.bytes(event_category, one.category).bytes(event_name, one.name != nullptr ? one.name : one.text);
+        if (one.name != nullptr && !one.text.empty())
+            event.message(event_annotation,
+                          Message().bytes(annotation_name, "text").bytes(annotation_text, one.text));
+        if (one.flow != 0) event.fixed(event_flow, one.flow);
+    }
+    add_packet(to, Message()
+                       .number(packet_timestamp, static_cast<uint64_t>(at_ns))
+                       .number(packet_sequence, sequence)
+                       .message(packet_event, event));
+}
+
 void add_events(std::string &to, const std::vector<TraceEvent> &events, uint64_t track, uint32_t sequence,
                 int64_t offset_ns) {
+    constexpr auto begin = static_cast<uint64_t>(Trace::Kind::begin), end = static_cast<uint64_t>(Trace::Kind::end);
     size_t depth = 0;
     for (const TraceEvent &one : events) {
         if (one.kind == Trace::Kind::end && depth == 0) continue; // its begin was overwritten
         depth += one.kind == Trace::Kind::begin;
         depth -= one.kind == Trace::Kind::end;
-        Message event;
-        event.number(event_type, static_cast<uint64_t>(one.kind)).number(event_track, track);
-        if (one.kind != Trace::Kind::end) {
-            event.bytes(event_category, one.category).bytes(event_name, one.name != nullptr ? one.name : one.text);
-            if (one.name != nullptr && !one.text.empty())
-                event.message(event_annotation,
-                              Message().bytes(annotation_name, "text").bytes(annotation_text, one.text));
-        }
-        add_packet(to, Message()
-                           .number(packet_timestamp, static_cast<uint64_t>(one.at_ns + offset_ns))
-                           .number(packet_sequence, sequence)
-                           .message(packet_event, event));
+        const int64_t at_ns = one.at_ns + offset_ns;
+        const bool is_whole = one.kind == Trace::Kind::span;
+        add_event(to, one, is_whole ? begin : static_cast<uint64_t>(one.kind), at_ns, track, sequence);
+        if (is_whole) add_event(to, one, end, at_ns + one.for_ns, track, sequence);
     }
 }
 

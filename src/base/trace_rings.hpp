@@ -15,6 +15,8 @@ struct TraceEvent {
     Trace::Kind kind = Trace::Kind::mark;
     const char *category = nullptr, *name = nullptr;
     std::string text;
+    uint64_t flow = 0;
+    int64_t for_ns = 0; // of a span
 };
 
 struct TraceRing {
@@ -30,7 +32,7 @@ struct TraceRing {
     int tid = 0;
     char thread_name[16] = {};
 
-    void write(Trace::Kind kind, const char *category, const char *name, std::string_view text) noexcept;
+    void write(const Trace::Event &event) noexcept;
     std::vector<TraceEvent> read() const; // under the lock of the rings
 };
 
@@ -43,6 +45,7 @@ struct TraceRings {
     std::string name;
     int64_t offset_ns = 0, offset_error_ns = -1;
     ForkMark process;
+    std::atomic<uint64_t> id{0}; // random
     std::atomic<uint64_t> generation{0}; // 0: there was no trace
 
     static TraceRings &get() noexcept; // never destroyed: threads may write until the process is gone

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 
 namespace {
 
@@ -35,6 +36,7 @@ class Fields {
         case 0:
             return varint(value);
         case 1:
+            if (left_.size() >= 8) memcpy(&value, left_.data(), 8);
             return take(8);
         case 2:
             return varint(value) && take(value);
@@ -77,6 +79,10 @@ class Fields {
 struct Span {
     uint64_t count = 0, total_ns = 0, longest_ns = 0;
 };
+struct Step { // of a flow
+    uint64_t at_ns = 0, process = 0;
+    std::string name;
+};
 struct Thread {
     uint64_t process = 0;
     std::vector<std::pair<std::string, uint64_t>> open; // name and begin
@@ -89,6 +95,7 @@ struct Process {
 struct Summary {
     std::map<uint64_t, Process> processes; // by track
     std::map<uint64_t, Thread> threads;
+    std::unordered_map<uint64_t, std::vector<Step>> flows;
     uint64_t first_ns = UINT64_MAX, last_ns = 0;
 };
 
@@ -119,7 +126,7 @@ bool read_descriptor(std::string_view bytes, Summary &summary) {
 }
 
 bool read_event(std::string_view bytes, uint64_t at_ns, Summary &summary) {
-    uint64_t type = 0, track = 0;
+    uint64_t type = 0, track = 0, flow = 0;
     std::string category, name;
     Fields field(bytes);
     while (field.next()) {
@@ -127,12 +134,14 @@ bool read_event(std::string_view bytes, uint64_t at_ns, Summary &summary) {
         if (field.number == 11) track = field.value;
         if (field.number == 22) category = field.text;
         if (field.number == 23) name = field.text;
+        if (field.number == 47) flow = field.value;
     }
     const auto thread = summary.threads.find(track);
     if (field.is_malformed || thread == summary.threads.end()) return false;
     Process &process = summary.processes[thread->second.process];
     auto &open = thread->second.open;
     process.events++;
+    if (flow != 0) summary.flows[flow].push_back({at_ns, thread->second.process, category + ' ' + name});
     summary.first_ns = std::min(summary.first_ns, at_ns);
     summary.last_ns = std::max(summary.last_ns, at_ns);
     if (type == 1) {
@@ -165,6 +174,25 @@ bool read_trace(std::string_view bytes, Summary &summary) {
         if (!event.empty() && !read_event(event, at_ns, summary)) return false;
     }
     return !packet.is_malformed && !bytes.empty();
+}
+
+// How long what one process sends takes to arrive in another one, as their clocks show it.
+void print_arrows(const Summary &summary) {
+    std::map<std::string, std::vector<uint64_t>> arrows; // by the names of both ends
+    for (const auto &[flow, steps] : summary.flows) {
+        std::vector<Step> ordered = steps;
+        std::stable_sort(ordered.begin(), ordered.end(), [](const Step &a, const Step &b) { return a.at_ns < b.at_ns; });
+        for (size_t i = 1; i < ordered.size(); i++)
+            if (ordered[i - 1].process != ordered[i].process)
+                arrows[ordered[i - 1].name + " -> " + ordered[i].name].push_back(ordered[i].at_ns -
+                                                                                 ordered[i - 1].at_ns);
+    }
+    if (!arrows.empty()) std::printf("\nfrom process to process\n");
+    for (auto &[name, ns] : arrows) {
+        std::sort(ns.begin(), ns.end());
+        std::printf("  %-40s %10zu times, median %10.3f ms, the longest %10.3f ms\n", name.c_str(), ns.size(),
+                    static_cast<double>(ns[ns.size() / 2]) * 1e-6, static_cast<double>(ns.back()) * 1e-6);
+    }
 }
 
 void print(const Summary &summary) {
@@ -204,6 +232,7 @@ int trace_command(const Arguments &arguments) {
         all += bytes;
     }
     print(summary);
+    print_arrows(summary);
     if (join.empty()) return 0;
     std::ofstream file(join, std::ios::binary | std::ios::trunc);
     file << all;

@@ -2,6 +2,7 @@
 #include "base/boundary.hpp"
 #include "base/config.hpp"
 #include "base/fd.hpp"
+#include "base/trace.hpp"
 #include "cluster/broadcast/broadcast.hpp"
 #include "cluster/lifecycle/master.hpp"
 #include "cluster/worker/fetch_ticket.hpp"
@@ -297,6 +298,7 @@ extern "C" muster_status muster_cluster_dial(muster_cluster *cluster, uint32_t m
         const Ref<ClusterHandle> handle(unwrap(cluster));
         const Ref<Cluster> self(&handle->cluster());
         const HostCall call(self->context(), handle.get());
+        const TraceSpan span("cluster", "open a stream", {static_cast<const char *>(label), label_bytes});
         if (auto started = self->start_dial(*dial); !started) return started;
         auto stream = (*dial)->wait();
         if (!stream && stream.error().status > 0) {
@@ -336,6 +338,7 @@ extern "C" muster_status muster_cluster_broadcast(muster_cluster *cluster, const
         const Ref<Cluster> self(&handle->cluster());
         const HostCall call(self->context(), handle.get());
         if (self->context().on_loop()) return Error::from_status(MUSTER_E_WOULD_DEADLOCK);
+        const TraceSpan span("cluster", "broadcast", {static_cast<const char *>(label), label_bytes});
         (*broadcast)->begins_in(*self);
         if (auto started = self->start_broadcast(*broadcast); !started) return started;
         return (*broadcast)->wait();
@@ -465,6 +468,7 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
         if (auto ok = check_worker_config(context, config); !ok) return ok;
         const HostCall call(*unwrap(context), nullptr, HostCall::EndedBy::context_too);
         auto handle = make_ref<ClusterHandle>();
+        const TraceSpan span("cluster", "join");
         auto worker = ClusterWorker::begin(*unwrap(context), config, timeout_ns, reports_to);
         Error why;
         if (!worker)

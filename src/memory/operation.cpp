@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Operations on one target, on the mapping: the functions of atomic.h.
-#include "base/trace.hpp"
 #include "context/host_call.hpp"
 #include "memory/memory.hpp"
 
@@ -107,9 +106,6 @@ Status Memory::run(const muster_memory_operation &what, int64_t timeout_ns, must
     if (forked()) return MUSTER_E_FORKED;
     const Uncancelled guard;
     const HostCall call(group_->context(), this);
-    const TraceSpan span("memory", what.kind == MUSTER_MEMORY_PUT   ? "put"
-                                   : what.kind == MUSTER_MEMORY_GET ? "get"
-                                                                    : "atomic");
     Deadline deadline(timeout_ns);
     return remote_->run(what, deadline, out);
 }

@@ -17,6 +17,10 @@ constexpr size_t pieces_under_way = 4;          // of one copy
 constexpr uint32_t max_small_reply = 64 * 1024; // of requests that do not lend their reply
 constexpr size_t freed_per_request = 512;       // objects
 
+const char *name_of_operation(const muster_memory_operation &what) noexcept {
+    return what.kind == MUSTER_MEMORY_PUT ? "put" : what.kind == MUSTER_MEMORY_GET ? "get" : "atomic";
+}
+
 } // namespace
 
 Result<std::unique_ptr<RemoteLocales>> RemoteLocales::open(Memory &memory, Deadline &deadline) {
@@ -69,14 +73,21 @@ bool RemoteLocales::has_ended(uint32_t locale, Error *why) noexcept {
 
 Status RemoteLocales::run(const muster_memory_operation &what, Deadline &deadline, muster_memory_result &out) noexcept {
     try {
-        const bool copies = what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET;
-        if (copies) return copy(what, deadline);
+        if (what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET) {
+            const TraceSpan span("memory", name_of_operation(what));
+            return copy(what, deadline);
+        }
         char request[RemoteOperation::bytes];
         unsigned char reply[RemoteOperation::reply_bytes] = {};
         RemoteOperation::put(request, what);
-        const auto outcome = am_->call({peers_[memory_.shape.locale_of(what.target)], number_of(MemoryHandler::run),
-                                        request, sizeof request, reply, sizeof reply},
-                                       deadline);
+        ActiveMessages::Request made{peers_[memory_.shape.locale_of(what.target)],
+                                     number_of(MemoryHandler::run),
+                                     request,
+                                     sizeof request,
+                                     reply,
+                                     sizeof reply};
+        made.category = "memory", made.name = name_of_operation(what);
+        const auto outcome = am_->call(made, deadline);
         if (outcome.why.status != MUSTER_OK && outcome.why.status != MUSTER_AGAIN) return outcome.why.status;
         if (what.kind != MUSTER_MEMORY_WRITE) out = {get_u64(reply), get_u64(reply + 8)};
         return outcome.why.status;
@@ -147,6 +158,7 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
             }
         }
         if (may_read) call->set_reader();
+        const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
         Deadline once(0);
         const bool keeps_role = may_read && !is_put && reader.take();
         if (what.bytes >= bulk_bytes) reader.expect_much();
@@ -156,6 +168,8 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
             started.back() = am_->start(made, deadline, call);
         }
         if (is_put) reader.leave();
+        if (const ActiveMessages::Started &one = started.back(); from_ns != 0 && one.call)
+            Trace::write({Trace::Kind::mark, "memory", "piece", {}, one.peer->flow_to(one.call->id), from_ns});
         if (!started.back().call) break; // finish() says why
         done += piece.bytes;
     } while (done != what.bytes);
@@ -184,11 +198,17 @@ Status RemoteLocales::begin(const muster_memory_operation &what, muster_memory_r
     RemoteOperation::put(request, what);
     void *const reply = is_get ? what.local : is_put ? nullptr : out;
     const size_t capacity = reply == nullptr ? 0 : is_get ? what.bytes : sizeof *out;
-    return am_
-        ->begin({peers_[memory_.shape.locale_of(what.target)], number_of(MemoryHandler::run), request, sizeof request,
-                 reply, capacity, is_put ? what.local : nullptr, is_put ? what.bytes : 0, what.bytes},
-                queue, tag, MUSTER_DONE_MEMORY)
-        .status();
+    ActiveMessages::Request made{peers_[memory_.shape.locale_of(what.target)],
+                                 number_of(MemoryHandler::run),
+                                 request,
+                                 sizeof request,
+                                 reply,
+                                 capacity,
+                                 is_put ? what.local : nullptr,
+                                 is_put ? what.bytes : 0,
+                                 what.bytes};
+    made.category = "memory";
+    return am_->begin(made, queue, tag, MUSTER_DONE_MEMORY).status();
 }
 
 Status RemoteLocales::allocate(uint32_t locale, uint64_t bytes, Deadline &deadline, uint64_t &out_offset) noexcept {

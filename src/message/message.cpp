@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "message/message.hpp"
 
+#include "base/trace.hpp"
+
 #include "queue/queue.hpp"
 
 #include <new>
@@ -114,6 +116,11 @@ Ref<Message> Message::copy() const {
             made->add(frame.text());
     }
     return made;
+}
+
+uint64_t flow_of(const muster_message_header &header) noexcept {
+    const uint64_t trace = header.trace_id[0] ^ header.trace_id[1];
+    return (trace | header.span_id) == 0 ? 0 : Trace::flow_of(trace, header.span_id);
 }
 
 } // namespace muster

@@ -86,6 +86,9 @@ class Message final : public Object {
     unsigned char room_[160];
 };
 
+// In traces: of a message that has the context of one; otherwise 0.
+uint64_t flow_of(const muster_message_header &header) noexcept;
+
 inline Message *unwrap(muster_message *handle) noexcept {
     return reinterpret_cast<Message *>(handle);
 }

@@ -54,15 +54,19 @@ void muster_trace_stop(void) {
 }
 
 void muster_trace_begin(const char *name, size_t name_bytes) {
-    if (Trace::is_on() && name != nullptr) Trace::write(Trace::Kind::begin, "host", nullptr, {name, name_bytes});
+    if (Trace::is_on() && name != nullptr) Trace::write({Trace::Kind::begin, "host", nullptr, {name, name_bytes}});
 }
 
 void muster_trace_end(void) {
-    if (Trace::is_on()) Trace::write(Trace::Kind::end, "host", nullptr);
+    if (Trace::is_on()) Trace::write({Trace::Kind::end, "host", nullptr});
 }
 
 void muster_trace_mark(const char *name, size_t name_bytes) {
     if (name != nullptr) Trace::mark("host", nullptr, {name, name_bytes});
+}
+
+void muster_trace_flow(const char *name, size_t name_bytes, uint64_t flow) {
+    if (name != nullptr) Trace::mark("host", nullptr, {name, name_bytes}, flow);
 }
 
 muster_status muster_trace_get_state(muster_trace_state *out_state) {

@@ -3,6 +3,7 @@
 #include "socket/socket.hpp"
 
 #include "base/text.hpp"
+#include "base/trace.hpp"
 
 #include <algorithm>
 
@@ -166,6 +167,12 @@ void Socket::report(uint32_t kind, const PeerHello &peer, uint64_t undelivered, 
     event.text_bytes = static_cast<uint32_t>(std::min(strlen(text), sizeof event.text - 1));
     memcpy(event.text, text, event.text_bytes);
     make_printable(event.text, event.text_bytes);
+    Trace::mark("socket",
+                kind == MUSTER_SOCKET_CONNECTED  ? "connected"
+                : kind == MUSTER_SOCKET_LOST     ? "lost"
+                : kind == MUSTER_SOCKET_REPLACED ? "replaced"
+                                                 : "refused",
+                {event.text, event.text_bytes});
     {
         const std::lock_guard hold(lock_);
         try {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Receiving: the role of the receiver, the inbox, and the streams of the peers.
+#include "base/trace.hpp"
 #include "socket/socket.hpp"
 
 namespace muster {
@@ -27,6 +28,7 @@ Status Socket::receive(Deadline &deadline, Ref<Message> &out) {
                 const bool more = !inbox_.empty() && waiting_receivers_ != 0;
                 hold.unlock();
                 if (more) context_->notify(in_signal_);
+                if (Trace::is_on()) Trace::mark("socket", "receive", {}, flow_of(out->header));
                 return MUSTER_OK;
             }
             if (ended_) return MUSTER_E_CLOSED;

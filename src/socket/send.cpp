@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Sending: the choice of a peer, its queue, and what remains of a message that did not fit into the stream.
+#include "base/trace.hpp"
 #include "socket/socket.hpp"
 
 #include <algorithm>
 
 namespace muster {
+
+namespace {
+// While a trace is on, a message has its trace and a span of its own, unless the host has set others.
+uint64_t traced_flow(muster_message_header &header) noexcept {
+    if ((header.trace_id[0] | header.trace_id[1]) == 0) {
+        header.trace_id[0] = Trace::id(), header.trace_id[1] = Trace::fresh_number();
+        header.span_id = Trace::fresh_number();
+        header.trace_flags = 1; // as in W3C Trace Context: it is recorded
+    }
+    return flow_of(header);
+}
+} // namespace
 
 Result<void> Socket::loan_frame(Message &message, size_t bytes, unsigned char *&out_data) {
     if (!loans_) return Error::make(MUSTER_E_UNSUPPORTED, "the socket was made without MUSTER_SOCKET_LOANS");
@@ -33,6 +46,8 @@ Result<void> Socket::send(Message &message, Deadline &deadline, uint64_t next_ho
     if (next_hop == 0) next_hop = message.header.destination;
     if (is_router && next_hop == 0)
         return Error::make(MUSTER_E_ARG, "a router sends to the destination of a message, which is 0");
+    const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
+    const uint64_t flow = from_ns != 0 ? traced_flow(message.header) : 0;
     bool first = true;
     uint32_t cancels = 0;
     for (;;) {
@@ -45,7 +60,11 @@ Result<void> Socket::send(Message &message, Deadline &deadline, uint64_t next_ho
             if (cancels != cancels_) return Error::from_status(MUSTER_E_CANCELED);
         }
         const Status status = route(message, next_hop, why);
-        if (status == MUSTER_OK) return {};
+        if (status == MUSTER_OK) {
+            if (from_ns != 0)
+                Trace::write({Trace::Kind::span, "socket", "send", {}, flow, from_ns, now_ns() - from_ns});
+            return {};
+        }
         if (status == no_slot) return Result<void>::positive(MUSTER_AGAIN); // nothing here notifies when it has one
         if (status < 0) return why;
         if (deadline.look_once()) return Result<void>::positive(MUSTER_AGAIN);

@@ -339,11 +339,12 @@ static size_t frame(unsigned char *to, uint8_t kind, uint16_t handler, uint64_t 
     return 24;
 }
 static size_t hello(unsigned char *to, uint32_t max_bytes, uint32_t max_requests) {
-    frame(to, 1, 0, 0, 0, 12);
-    put_u32(to + 24, 0x316d616d);
+    frame(to, 1, 0, 0, 0, 20);
+    put_u32(to + 24, 0x326d616d);
     put_u32(to + 28, max_bytes);
     put_u32(to + 32, max_requests);
-    return 36;
+    memset(to + 36, 7, 8);
+    return 44;
 }
 // An endpoint, and the other end of a stream to it.
 static side side_of_stranger(server *of_a, muster_context **out_context, muster_stream **out_stream) {

@@ -26,6 +26,7 @@ SCENARIO(trace, one) {
     OK(muster_trace_start, &config, &error);
     DO(muster_trace_begin, "span", 4);
     DO(muster_trace_mark, "mark", 4);
+    DO(muster_trace_flow, "flow", 4, 7);
     DO(muster_trace_end, );
     Group group;
     muster_group_config alone{};

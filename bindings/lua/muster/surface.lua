@@ -592,6 +592,7 @@ void muster_trace_stop(void);
 void muster_trace_begin(const char *name, size_t name_bytes);
 void muster_trace_end(void);
 void muster_trace_mark(const char *name, size_t name_bytes);
+void muster_trace_flow(const char *name, size_t name_bytes, uint64_t flow);
 muster_status muster_trace_get_state(muster_trace_state *out_state);
 muster_status muster_trace_align(muster_group *group, int64_t timeout_ns, muster_trace_state *out_state, muster_error *error);
 muster_status muster_trace_save(const char *path, size_t path_bytes, muster_error *error);
@@ -949,6 +950,7 @@ surface.functions = {
   { "muster_trace_begin", "void", { { "text", "name", "char" } } },
   { "muster_trace_end", "void", {  } },
   { "muster_trace_mark", "void", { { "text", "name", "char" } } },
+  { "muster_trace_flow", "void", { { "text", "name", "char" }, { "number", "flow", "uint64_t" } } },
   { "muster_trace_get_state", "muster_status", { { "gives_struct", "out_state", "muster_trace_state" } } },
   { "muster_trace_align", "muster_status", { { "handle", "group", "muster_group" }, { "number", "timeout_ns", "int64_t" }, { "gives_struct", "out_state", "muster_trace_state" }, { "error", "error", "muster_error" } } },
   { "muster_trace_save", "muster_status", { { "text", "path", "char" }, { "error", "error", "muster_error" } } },

@@ -10,7 +10,7 @@
 
 Calls release the GIL while they wait, and handle Ctrl-C. Most have a form for coroutines with an `a` before its name, which
 is served by the running event loop of asyncio over one descriptor."""
-from . import _surface
+from . import _surface, trace
 from ._core import (Canceled, Context, Error, Invalid, PeerGone, Refused, Stale, TimedOut, configure, context, version)
 from .executor import BrokenWorker, Executor
 from .group import Group
@@ -23,4 +23,4 @@ from .streams import Listener, Stream, adial, dial, listen, pair
 
 __all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Dealer", "Entries", "Entry", "Error", "Executor", "GlobalMemory", "Group", "Invalid", "Listener", "Message", "Metrics", "PeerGone", "Refused",
            "Rendezvous", "Round", "Router", "Stale", "Store", "StoreServer", "Stream", "TimedOut", "adial", "configure", "context",
-           "dial", "listen", "metrics", "op", "pair", "version"]
+           "dial", "listen", "metrics", "op", "pair", "trace", "version"]

@@ -1954,6 +1954,7 @@ FUNCTIONS = {
     "muster_trace_begin": (None, [c_char_p, c_size_t]),
     "muster_trace_end": (None, []),
     "muster_trace_mark": (None, [c_char_p, c_size_t]),
+    "muster_trace_flow": (None, [c_char_p, c_size_t, c_uint64]),
     "muster_trace_get_state": (c_int32, [POINTER(muster_trace_state)]),
     "muster_trace_align": (c_int32, [c_void_p, c_int64, POINTER(muster_trace_state), POINTER(muster_error)]),
     "muster_trace_save": (c_int32, [c_char_p, c_size_t, POINTER(muster_error)]),

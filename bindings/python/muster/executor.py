@@ -5,6 +5,7 @@ import concurrent.futures
 import ctypes
 import multiprocessing.spawn
 import os
+import random
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ import typing
 
 from . import _pickles
 from . import _surface as c
+from . import trace
 from ._core import Error, Handle, call, check, context, encoded, error_of, in_slices, lib, ns, wait
 from .streams import Stream
 from .worker import LABEL
@@ -35,6 +37,7 @@ class _RemoteTraceback(Exception):
 class _Task:
     def __init__(self, function, items):
         self.function, self.items, self.future, self.tries = function, items, concurrent.futures.Future(), 0
+        self.flow = random.getrandbits(64)  # in traces: it leads from submit() to the worker and back
 
     def begin(self):
         """False: it was cancelled."""
@@ -224,6 +227,7 @@ class Executor(Handle, concurrent.futures.Executor):
                 raise self._failure or BrokenWorker(c.MUSTER_E_PEER, "the executor has no workers")
             self._tasks.append(task)
             self._changed.notify()
+        trace.mark("task", task.flow)
         return outer
 
     def _next(self, member):
@@ -290,13 +294,14 @@ class Executor(Handle, concurrent.futures.Executor):
     @staticmethod
     def _call(stream, task):
         try:
-            _pickles.send(stream, ("call", (task.function, task.items)))
+            _pickles.send(stream, ("call", (task.function, task.items, task.flow)))
         except Error:
             raise
         except Exception as problem:  # pylint: disable=broad-except
             task.fail(problem)  # it cannot be pickled
             return
         good, *rest = _pickles.receive(stream)
+        trace.mark("task done", task.flow)
         if good:
             task.future.set_result(rest[0])
         else:

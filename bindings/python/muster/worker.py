@@ -11,6 +11,7 @@ import traceback
 
 from . import _pickles
 from . import _surface as c
+from . import trace
 from ._core import Context, Error, call, in_slices, lib, ns
 from .streams import Stream
 
@@ -59,8 +60,9 @@ class _Interrupts:
 def _answer(task):
     """(True, results) or (False, an exception that can be pickled, its traceback)."""
     try:
-        with _Interrupts():
-            function, items = task
+        function, items, flow = task
+        with trace.span(getattr(function, "__name__", "task")), _Interrupts():
+            trace.mark("begins", flow)
             return True, [function(*args, **kwargs) for args, kwargs in items]
     except BaseException as problem:  # pylint: disable=broad-except
         text = "".join(traceback.format_exception(type(problem), problem, problem.__traceback__))
@@ -110,6 +112,12 @@ def main():
             break
         _serve(stream)
     lib.muster_cluster_close(cluster.value, ns(2))
+    folder = os.environ.get("MUSTER_TRACE")
+    if folder and trace.state()["on"]:  # what the library does when a process ends by exit()
+        try:
+            trace.save(os.path.join(folder, f"worker-{os.getpid()}.pftrace"))
+        except Error as problem:
+            print(problem, file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -22,6 +22,30 @@ constexpr size_t max_spare_events = 4;
 constexpr int64_t again_ns = 10'000'000; // until a step that found no memory is made again
 constexpr size_t max_streams_waiting = 4096, max_events_waiting = 1 << 20;
 
+// In traces; of the events without a stream and without bytes.
+const char *name_of_event(uint32_t kind) noexcept {
+    switch (kind) {
+    case MUSTER_CLUSTER_LAUNCHED:
+        return "launched";
+    case MUSTER_CLUSTER_CONNECTED:
+        return "connected";
+    case MUSTER_CLUSTER_JOINED:
+        return "joined";
+    case MUSTER_CLUSTER_FAILED:
+        return "failed";
+    case MUSTER_CLUSTER_DEAD:
+        return "dead";
+    case MUSTER_CLUSTER_REMOVED:
+        return "removed";
+    case MUSTER_CLUSTER_INTERRUPT:
+        return "interrupt";
+    case MUSTER_CLUSTER_LEAVE:
+        return "leave";
+    default:
+        return "master gone";
+    }
+}
+
 } // namespace
 
 Result<uint64_t> random_number() {
@@ -264,10 +288,16 @@ void Cluster::report_event(uint32_t kind, uint32_t member, const Error &why, std
     event.content.text_bytes = cut.message_bytes;
     std::memcpy(event.content.text, cut.message, sizeof event.content.text);
     make_printable(event.content.text, event.content.text_bytes);
+    if (Trace::is_on()) {
+        char subject[Trace::text_bytes + 1];
+        const int size = std::snprintf(subject, sizeof subject, "member %u", member);
+        Trace::mark("cluster", name_of_event(kind), {subject, static_cast<size_t>(size)});
+    }
     push(std::move(event));
 }
 
-void Cluster::report_stream(uint32_t from, const std::string &label, StreamHandle stream) {
+void Cluster::report_stream(uint32_t from, uint64_t number, const std::string &label, StreamHandle stream) {
+    if (Trace::is_on()) Trace::mark("cluster", "stream", label, flow_of_dial(from, number));
     Event event{};
     event.content.kind = MUSTER_CLUSTER_STREAM;
     event.content.member = from;
@@ -279,6 +309,7 @@ void Cluster::report_stream(uint32_t from, const std::string &label, StreamHandl
 
 bool Cluster::report_broadcast(uint32_t from, const std::string &label, Ref<BroadcastBytes> bytes) {
     Event event{};
+    Trace::mark("cluster", "broadcast received", label);
     event.content.kind = MUSTER_CLUSTER_BROADCAST;
     event.content.member = from;
     event.content.label_bytes = static_cast<uint32_t>(std::min(label.size(), max_label_bytes));

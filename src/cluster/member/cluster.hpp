@@ -3,6 +3,7 @@
 // The common part of a master and a worker: a thread of its own, events for the host, streams to other members.
 // Everything for which the thread waits arrives in one queue; that wait drives an external context (Queue::next()).
 #include "base/list.hpp"
+#include "base/trace.hpp"
 #include "cluster/broadcast/inbox.hpp"
 #include "cluster/broadcast/shared_bytes.hpp"
 #include "cluster/launch/launch_plan.hpp"
@@ -104,7 +105,11 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     // Posts a task to the cluster's thread; false: the cluster has ended. Any thread.
     bool post(std::function<void()> work);
     void report_event(uint32_t kind, uint32_t member, const Error &why, std::string_view text);
-    void report_stream(uint32_t from, const std::string &label, StreamHandle stream);
+    // `number`: of the dial, at that member.
+    void report_stream(uint32_t from, uint64_t number, const std::string &label, StreamHandle stream);
+    uint64_t flow_of_dial(uint32_t from, uint64_t number) const noexcept { // in traces
+        return Trace::flow_of(id_ ^ uint64_t{from} << 32, number);
+    }
     bool report_broadcast(uint32_t from, const std::string &label, Ref<BroadcastBytes> bytes); // false: too many wait
     bool over() noexcept;
     void set_self(uint32_t member) noexcept;

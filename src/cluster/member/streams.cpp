@@ -148,7 +148,8 @@ void Cluster::found(const Ref<ClusterDial> &dial, std::string address, bool can_
     const int64_t left = dial->deadline_ns == INT64_MAX ? -1 : std::max<int64_t>(1, dial->deadline_ns - now_ns());
     const int64_t limit = !dial->can_dial_back ? left : left < 0 ? first_try_ns : std::min(left, first_try_ns);
     const uint8_t kind = dial->on_done ? ClusterHello::broadcast : ClusterHello::stream;
-    ClusterHello hello{kind, id_, self(), dial->member, 0, dial->label};
+    ClusterHello hello{kind, id_, self(), dial->member, dial->number, dial->label};
+    if (Trace::is_on()) Trace::mark("cluster", "dial", dial->label, flow_of_dial(self(), dial->number));
     this->dial(dial->address, hello, limit, [this, dial](StreamHandle stream, const Error &why) {
         set_subject(dial);
         if (stream && !dial->is_over()) return await_acceptance(dial, std::move(stream));
@@ -224,11 +225,11 @@ void Cluster::dial_back(uint32_t from, uint64_t number, const std::string &label
     dialling_back_++;
     ClusterHello hello{ClusterHello::answer, id_, self(), from, number, {}};
     dial(address, hello, dial_back_timeout_ns,
-         [this, from, label, broadcast, failed, place](StreamHandle stream, const Error &why) {
+         [this, from, number, label, broadcast, failed, place](StreamHandle stream, const Error &why) {
              dialling_back_--;
              if (stream) stream->keep_to_the_end(place);
              if (stream && broadcast) return broadcasts_->take_stream(from, std::move(stream));
-             if (stream) return report_stream(from, label, std::move(stream));
+             if (stream) return report_stream(from, number, label, std::move(stream));
              failed(why);
          });
 }
@@ -339,7 +340,7 @@ void Cluster::take_stream(StreamHandle stream) {
     if (broadcast || hello->kind == ClusterHello::stream) {
         if (!send_acceptance(stream)) return;
         if (broadcast) return broadcasts_->take_stream(hello->from, std::move(stream));
-        return report_stream(hello->from, hello->label, std::move(stream));
+        return report_stream(hello->from, hello->number, hello->label, std::move(stream));
     }
     const auto found = dials_.find(hello->number);
     if (hello->kind != ClusterHello::answer || found == dials_.end() || found->second->member != hello->from)

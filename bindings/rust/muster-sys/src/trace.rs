@@ -60,6 +60,8 @@ extern "C" {
     pub fn muster_trace_end();
     /// Marks a moment of this thread.
     pub fn muster_trace_mark(name: *const c_char, name_bytes: usize);
+    /// Marks a moment of this thread that belongs to a flow: from each moment or call with the same number, in the order of time and in all processes whose files are joined, an arrow leads to the next one.
+    pub fn muster_trace_flow(name: *const c_char, name_bytes: usize, flow: u64);
     /// Reads what a trace has.
     pub fn muster_trace_get_state(out_state: *mut muster_trace_state) -> muster_status;
     /// Measures the clock of this member against that of rank 0, by 32 exchanges; all members of the group make the call.

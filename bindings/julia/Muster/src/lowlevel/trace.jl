@@ -52,6 +52,12 @@ push!(functions, :muster_trace_mark => at_muster_trace_mark)
 @inline muster_trace_mark(name, name_bytes) =
     ccall(at_muster_trace_mark[], Cvoid, (Ptr{UInt8}, Csize_t), name, name_bytes)
 
+# Marks a moment of this thread that belongs to a flow: from each moment or call with the same number, in the order of time and in all processes whose files are joined, an arrow leads to the next one.
+const at_muster_trace_flow = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_trace_flow => at_muster_trace_flow)
+@inline muster_trace_flow(name, name_bytes, flow) =
+    ccall(at_muster_trace_flow[], Cvoid, (Ptr{UInt8}, Csize_t, UInt64), name, name_bytes, flow)
+
 # Reads what a trace has.
 const at_muster_trace_get_state = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_trace_get_state => at_muster_trace_get_state)
