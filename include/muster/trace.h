@@ -10,8 +10,8 @@
  * and the deaths of members, and the host whatever it likes. When a ring is full the oldest events are overwritten.
  *
  * Arrows lead from process to process: from a request of active messages to its execution, from a message that is sent
- * to its receipt, from the dial of a cluster's stream to the member that gets it. A message that is sent while a trace is
- * on has the context of a trace in its header, which its receiver sees, too; one that the host has set stays.
+ * to its receipt, from the dial of a cluster's stream to the member that gets it. A message that is sent while a trace
+ * is on has the context of a trace in its header, which its receiver sees, too; one that the host has set stays.
  *
  * The files of several processes are joined by writing one behind the other: `muster trace --join ALL FILE...`. Times
  * are those of CLOCK_MONOTONIC, which all processes of one host share. On several hosts muster_trace_align() measures
@@ -77,8 +77,8 @@ MUSTER_API void muster_trace_end(void);
 MUSTER_API void muster_trace_mark(const char *name, size_t name_bytes);
 
 /** Marks a moment of this thread that belongs to a flow: from each moment or call with the same number, in the order of
- * time and in all processes whose files are joined, an arrow leads to the next one. Requests of active messages, messages
- * of sockets and streams of clusters have flows of their own.
+ * time and in all processes whose files are joined, an arrow leads to the next one. Requests of active messages,
+ * messages of sockets and streams of clusters have flows of their own.
  * @param[in] name        As in muster_trace_begin(); the first 24 bytes of it.
  * @param[in] name_bytes  Length of the name.
  * @param[in] flow        A number that no other flow has, such as a hash of the call's id; 0: muster_trace_mark().

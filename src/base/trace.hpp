@@ -65,8 +65,7 @@ class TraceSpan {
     // Its begin is written by begun(), which the caller calls once it has nothing to do but to wait.
     struct Later {};
     TraceSpan(Later, const char *category, const char *name) noexcept
-        : category_(Trace::is_on() ? category : nullptr), name_(name),
-          from_ns_(category_ != nullptr ? now_ns() : 0) {}
+        : category_(Trace::is_on() ? category : nullptr), name_(name), from_ns_(category_ != nullptr ? now_ns() : 0) {}
     bool is_written() const noexcept { return category_ != nullptr; }
     void begun(uint64_t flow) noexcept {
         if (category_ != nullptr && from_ns_ != 0)

@@ -84,8 +84,7 @@ void add_event(std::string &to, const TraceEvent &one, uint64_t type, int64_t at
     if (type != static_cast<uint64_t>(Trace::Kind::end)) {
         event.bytes(event_category, one.category).bytes(event_name, one.name != nullptr ? one.name : one.text);
         if (one.name != nullptr && !one.text.empty())
-            event.message(event_annotation,
-                          Message().bytes(annotation_name, "text").bytes(annotation_text, one.text));
+            event.message(event_annotation, Message().bytes(annotation_name, "text").bytes(annotation_text, one.text));
         if (one.flow != 0) event.fixed(event_flow, one.flow);
     }
     add_packet(to, Message()

@@ -45,7 +45,7 @@ struct TraceRings {
     std::string name;
     int64_t offset_ns = 0, offset_error_ns = -1;
     ForkMark process;
-    std::atomic<uint64_t> id{0}; // random
+    std::atomic<uint64_t> id{0};         // random
     std::atomic<uint64_t> generation{0}; // 0: there was no trace
 
     static TraceRings &get() noexcept; // never destroyed: threads may write until the process is gone

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // muster run: the workers of a node, and of several as one world.
+#include "run/progress.hpp"
 #include "run/report.hpp"
 #include "serving.hpp"
 
@@ -20,6 +21,7 @@ struct Running {
     const Options &options;
     muster_agent *agent = nullptr;
     muster_queue *queue = nullptr;
+    run::Progress progress{options};
     int stopped_by = 0; // signal
     bool over = false;
     muster_error outcome{};
@@ -112,6 +114,7 @@ void take_events(Running &running) {
     muster_completion event;
     muster_error detail{};
     while (muster_queue_next(running.queue, 0, &event, &detail) == MUSTER_OK) {
+        running.progress.erase();
         if (event.kind == MUSTER_EVENT_LOG) fprintf(stderr, "muster run: %s\n", detail.message);
         if (event.kind == MUSTER_EVENT_AGENT) run::show_event(running.options, running.agent, event, detail);
         if (event.kind == MUSTER_DONE_AGENT) {
@@ -136,10 +139,12 @@ int exit_status(const Running &running) {
 int serve(Running &running, int queue_fd, int signals) {
     while (!running.over) {
         pollfd fds[2] = {{signals, POLLIN, 0}, {queue_fd, POLLIN, 0}};
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) break;
+        if (poll(fds, 2, running.progress.is_possible() ? run::Progress::update_ms : -1) < 0 && errno != EINTR) break;
         take_signals(signals, running);
         take_events(running);
+        running.progress.update(running.agent);
     }
+    running.progress.erase();
     // The reader of the output may be slow; a signal ends the wait.
     while (muster_agent_flush(running.agent, 100'000'000) == MUSTER_TIMEOUT) {
         pollfd again{signals, POLLIN, 0};

@@ -181,7 +181,8 @@ void print_arrows(const Summary &summary) {
     std::map<std::string, std::vector<uint64_t>> arrows; // by the names of both ends
     for (const auto &[flow, steps] : summary.flows) {
         std::vector<Step> ordered = steps;
-        std::stable_sort(ordered.begin(), ordered.end(), [](const Step &a, const Step &b) { return a.at_ns < b.at_ns; });
+        std::stable_sort(ordered.begin(), ordered.end(),
+                         [](const Step &a, const Step &b) { return a.at_ns < b.at_ns; });
         for (size_t i = 1; i < ordered.size(); i++)
             if (ordered[i - 1].process != ordered[i].process)
                 arrows[ordered[i - 1].name + " -> " + ordered[i].name].push_back(ordered[i].at_ns -

@@ -84,8 +84,8 @@ static char *summary(void) {
     char command[1200];
     const char *const library = getenv("MUSTER_LIBRARY"); // the command is in bin beside it
     assert_non_null(library);
-    snprintf(command, sizeof command, "%.*s/bin/muster trace %s/*.pftrace 2>&1",
-             (int)(strrchr(library, '/') - library), library, folder);
+    snprintf(command, sizeof command, "%.*s/bin/muster trace %s/*.pftrace 2>&1", (int)(strrchr(library, '/') - library),
+             library, folder);
     FILE *const output = popen(command, "r");
     text[fread(text, 1, sizeof text - 1, output)] = '\0';
     assert_int_equal(pclose(output), 0);
