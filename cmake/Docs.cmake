@@ -11,12 +11,14 @@ endif()
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/Doxyfile" @ONLY CONTENT "${doxyfile}
 PROJECT_NUMBER = ${PROJECT_VERSION}
 OUTPUT_DIRECTORY = \"${PROJECT_BINARY_DIR}/docs\"
+INPUT += \"${PROJECT_BINARY_DIR}/docs/bindings\"
 STRIP_FROM_PATH = \"${PROJECT_SOURCE_DIR}/include\" \"${PROJECT_SOURCE_DIR}\"
 ${style}
 ")
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/docs")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS docs/Doxyfile)
 add_custom_target(docs COMMAND "${CMAKE_COMMAND}" -E rm -rf "${PROJECT_BINARY_DIR}/docs/html" # pages of before
+    COMMAND docs/site/bindings-reference "${PROJECT_BINARY_DIR}/docs/bindings"
     COMMAND "${MUSTER_DOXYGEN}" "${PROJECT_BINARY_DIR}/Doxyfile"
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}" VERBATIM COMMENT "Reference pages")
 

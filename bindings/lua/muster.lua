@@ -206,7 +206,7 @@ function give.gives_list(call, kind)
     end
 end
 
-local Call = {}
+local Call = {} -- of a function of C: its arguments, and what has to live until it returns
 Call.__index = Call
 function Call:add(value)
     self.count = self.count + 1

@@ -3,6 +3,7 @@
 import { Duplex } from 'node:stream';
 import { EventEmitter } from 'node:events';
 
+/** A text is given as UTF-8. */
 export type Bytes = string | Uint8Array;
 
 /** An error of Muster: `code` is the name of its status, MUSTER_TIMEOUT or MUSTER_E_PEER say. */
@@ -17,6 +18,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+/** What has a secret: the streams, listeners and stores of a job. The functions of the module use one of the process. */
 export class Context {
   /** secret: of the job, 16 bytes at least; without it MUSTER_SECRET_FILE, MUSTER_SECRET, or a random one. */
   constructor(options?: { secret?: Bytes });
@@ -44,6 +46,7 @@ export class Listener extends EventEmitter implements AsyncIterable<Stream> {
   close(): void;
 }
 
+/** One operation of Store.request(): a kind of OP, and the fields that it needs, as muster_store_op of C. */
 export interface Operation {
   kind: number;
   key?: Bytes;
@@ -56,6 +59,7 @@ export interface Operation {
   rank?: number;
 }
 
+/** What an operation has found. */
 export interface Entry {
   present: boolean;
   /** Its condition does not hold; then no operation of the request has changed anything. */
@@ -67,6 +71,7 @@ export interface Entry {
   value: Buffer;
 }
 
+/** Keys and values that the processes of a job share. Without a timeout a call waits until it is answered; a signal withdraws it. */
 export class Store {
   request(ops: Operation[], options?: CallOptions): Promise<Entry[] & { revision: number | bigint }>;
   set(key: Bytes, value: Bytes, options?: CallOptions): Promise<number | bigint>;
@@ -87,7 +92,10 @@ export class Store {
   close(): void;
 }
 
+/** Kinds of operations. */
 export const OP: Record<'GET' | 'READ' | 'SET' | 'ADD' | 'APPEND' | 'DELETE' | 'CHECK' | 'WAIT' | 'COUNT' | 'LIST' | 'KEYS' | 'PUSH' |
   'POP' | 'TRY_POP' | 'LENGTH' | 'WATCH' | 'BARRIER', number>;
+/** Conditions of operations. */
 export const IF_ABSENT: number, IF_PRESENT: number, IF_VALUE: number, IF_VERSION: number;
+/** Version of the library. */
 export const version: string;

@@ -7,6 +7,7 @@
 set -eu
 command -v doxygen >/dev/null || { echo "doxygen is not installed"; exit 77; }
 cmake -S "$MUSTER_ROOT" -B "$MUSTER_BUILD" -DMUSTER_BUILD_DOCS=ON >/dev/null
+python3 "$MUSTER_ROOT/docs/site/bindings-reference" --undocumented
 cmake --build "$MUSTER_BUILD" --target docs
 cd "$MUSTER_ROOT"
 python3 docs/site/check-links "$MUSTER_BUILD/docs/html"

@@ -42,6 +42,7 @@ function Memory:at(offset, bytes, alignment)
     return self.address + offset
 end
 
+-- Unmaps the memory, and closes its descriptor. The file stays.
 function Memory:close()
     if not self.fd then return end
     ffi.C.munmap(ffi.gc(self.mapping, nil), self.bytes)
@@ -152,6 +153,7 @@ local Word64, kind64 = class_of(64)
 
 -- Flags are words of 32 bits: true if this call has set it.
 function Word32:test_and_set(order) return must(C.muster_atomic_test_and_set(self.cell, order or 0)) == muster.OK end
+-- The flag is not set any more.
 function Word32:clear(order) must(C.muster_atomic_clear(self.cell, order or 0)) end
 
 local function cell_of(class, kind, bytes)
@@ -193,6 +195,7 @@ function Aba:read()
     must(C.muster_aba_read(self.cell, now))
     return now.value, now.count
 end
+-- Writes a value, and counts.
 function Aba:write(value) must(C.muster_aba_write(self.cell, value)) end
 -- Value and count before.
 function Aba:exchange(value)

@@ -376,11 +376,13 @@ function Cluster:dial(member, named, timeout_ns)
     end)
 end
 
+-- The number of this member; 0: the master.
 function Cluster:self()
     if self.closed then return self.number end
     return C.muster_cluster_self(self.handle)
 end
 
+-- A list of the numbers of the workers that have joined.
 function Cluster:members()
     local list = {}
     for member in pairs(self.workers) do list[#list + 1] = member end
@@ -472,8 +474,11 @@ function Cluster:add(count, launch)
     return muster.cluster_add(self.handle, given)
 end
 
+-- Has a worker leave; after the time it is killed. -1: the default of C.
 function Cluster:remove(member, grace_ns) return self.handle:remove(member, grace_ns or -1) end
+-- Interrupts what a worker does.
 function Cluster:interrupt(member) return self.handle:interrupt(member) end
+-- What is known of a member: a muster_member_info.
 function Cluster:member(member) return self.handle:get_member(member) end
 
 -- In a task. Leaves; a master removes its workers first, and waits until they are gone. Tasks that wait for events wake with

@@ -64,6 +64,7 @@ end
 
 -- ---- managers
 
+-- A token of this program; see the methods of tokens and pins.
 function Epoch:register()
     return epochs.new_token(self.handle, { epoch = self }, Token)
 end
@@ -85,7 +86,9 @@ function Epoch:close() self.handle:release() end
 
 local function raw_of(token) return token.raw or error('the token is closed', 3) end
 
+-- From now on no object that it reads is handed back, until unpin().
 function Pins:pin() must(C.muster_epoch_pin(raw_of(self))) end
+-- Ends a pin.
 function Pins:unpin() must(C.muster_epoch_unpin(raw_of(self))) end
 
 local function unpin_and_give(token, right, ...)
@@ -102,7 +105,9 @@ end
 
 -- For loops: online once, quiescent per turn, offline before a wait.
 function Pins:online() must(C.muster_epoch_online(raw_of(self))) end
+-- This token reads nothing now. True if the epoch was raised.
 function Pins:quiescent() return must(C.muster_epoch_quiescent(raw_of(self))) == muster.OK end
+-- This token reads nothing until online().
 function Pins:offline() must(C.muster_epoch_offline(raw_of(self))) end
 
 -- An object stays although the token is unpinned; slot 0 to 7; number 0 releases the slot.

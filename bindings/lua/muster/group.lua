@@ -102,6 +102,7 @@ local function reduce(group, combine, operation, timeout_ns)
 end
 jit.off(reduce) -- it is called back
 
+-- Waits until all members have called it.
 function Group:barrier(timeout_ns) return self:run({ kind = muster.GROUP_BARRIER }, timeout_ns) end
 
 -- A list that is the same at all members: that of the root. The others give one of the same length.
@@ -198,8 +199,10 @@ function Group:progress(rank)
     return ({ 'idle', 'active', 'missing', 'failed' })[status.state], tonumber(status.sequence)
 end
 
+-- Ends the group for all members, with this text.
 function Group:revoke(text) return self.handle:revoke(text or '') end
 
+-- In a task: leaves the group, after all members have.
 function Group:close(timeout_ns)
     local right, why, status = self.handle:close(timeout_ns or 60e9)
     self.handle:release()

@@ -36,6 +36,7 @@ local problem = muster.problem
 local OK, TIMEOUT = muster.OK, muster.TIMEOUT
 local forever = -1
 
+-- A loop for the tasks of a program, in a context. nil, why, and the status.
 local function new(context)
     local queue, why, status = muster.queue_create(context)
     if not queue then return nil, why, status end
@@ -53,11 +54,13 @@ function Loop:tag(handler)
     return self.tags
 end
 
+-- The tag has no handler any more.
 function Loop:forget(tag) self.handlers[tag] = nil end
 
 -- What is wanted of the program, by the kind of request: loop.requests[muster.REQUEST_MANAGER] = function(id) ... end
 -- The id is a uint64_t. It is called outside of tasks.
 
+-- A descriptor that is readable when there is something to do, for a program with a poll of its own.
 function Loop:fd()
     if not self.descriptor then self.descriptor = assert(self.queue:fd()) end
     return self.descriptor
@@ -130,11 +133,13 @@ function Loop:watch(fd, who)
     self.descriptors[fd] = who
 end
 
+-- Ends watch().
 function Loop:unwatch(fd)
     if self.descriptors[fd] then self.watched = self.watched - 1 end
     self.descriptors[fd] = nil
 end
 
+-- One turn: what has completed, what is due, and, if that is nothing, a wait of at most so long.
 function Loop:poll(timeout_ns)
     self.turns = self.turns + 1
     local taken = false
@@ -170,6 +175,7 @@ end
 
 -- ---- tasks
 
+-- Lets a task go on that has called park() or wait(). An error in it ends it, and run().
 function Loop:resume(task, ...)
     local before = self.running
     self.running = task
@@ -198,6 +204,7 @@ function live(self, task, body, ...)
     return live_again(self, task)
 end
 
+-- Begins a task: body(...) is called now, until it waits.
 function Loop:spawn(body, ...)
     self.tasks = self.tasks + 1
     local idle = self.idle
@@ -308,6 +315,7 @@ function Loop:set_timer(task, at, tag)
     self.sleepers = self.sleepers + 1
 end
 
+-- A task waits for no time any more.
 function Loop:drop_timer(task)
     if not self.timers[task] then return end
     self.timers[task] = nil
@@ -319,17 +327,20 @@ local function without_timer(self, task, ...)
     return ...
 end
 
+-- A task waits until it is resumed, or until this time.
 function Loop:timed(task, at, tag)
     self:set_timer(task, at, tag)
     return without_timer(self, task, pause(self, task))
 end
 
+-- In a task: the others go on meanwhile.
 function Loop:sleep(seconds)
     local task = assert(coroutine.running(), 'only a task can sleep')
     self:set_timer(task, now() + seconds)
     pause(self, task)
 end
 
+-- Nanoseconds until a task is due, for a poll of the program; -1: none is.
 function Loop:poll_timeout()
     if self.sleepers == 0 then return forever end
     local first
@@ -348,6 +359,7 @@ local function stop_waiting(self, task, tag)
     end
 end
 
+-- Resumes the tasks whose time has come.
 function Loop:ring()
     if self.sleepers == 0 then return end
     local time, due = now(), {}
@@ -379,6 +391,7 @@ end
 
 -- ---- streams
 
+-- A stream of strings for the tasks of this loop, of a handle of muster.
 function Loop:stream(handle)
     local self = setmetatable({ loop = self, handle = handle, tag = self:tag() }, streams.Stream)
     assert(handle:watch(muster.STREAM_READABLE + muster.STREAM_WRITABLE, self.loop.queue, self.tag))
@@ -403,6 +416,7 @@ function Loop:dialled(begin)
     return self:stream(muster.adopt('stream', object))
 end
 
+-- In a task: a stream to this address; or nil, why, and the status. 60 s without a timeout.
 function Loop:dial(address, config, timeout_ns)
     return self:dialled(function(tag)
         return muster.transport_dial_begin(self.context, address, config, timeout_ns or 60e9, self.queue, tag)

@@ -43,6 +43,7 @@ end
 -- So many bytes at the same offset in every segment, zero at first; all members make the call.
 function Memory:symmetric(bytes, alignment) return self.handle:symmetric(bytes, alignment or 8, self.limit_ns) end
 
+-- A place: an offset in the segment of a locale.
 function Memory:pointer(locale, offset) return self.handle:pointer(locale, offset) end
 
 -- A block in the segment of a locale. nil if that is full.
@@ -84,6 +85,7 @@ function Memory:put(place, text, options)
     return true
 end
 
+-- The bytes of a place, as a string.
 function Memory:get(place, bytes)
     local room = ffi.new('char[?]', math.max(1, bytes))
     local found, why, status = self:run { kind = muster.MEMORY_GET, target = place, ['local'] = room, bytes = bytes }
@@ -139,6 +141,7 @@ function Memory:stats(locale)
     return stats
 end
 
+-- Releases the memory; the other locales have that of this one no more.
 function Memory:close() self.handle:release() end
 
 -- ---- epochs

@@ -150,6 +150,7 @@ function Socket:bind(address)
     return ffi.string(address_out)
 end
 
+-- Connects to this address, and again whenever the connection is lost.
 function Socket:connect(address)
     if not self.handle then return nil, 'the socket is closed', muster.E_CLOSED end
     return self.handle:connect(address)
@@ -194,8 +195,8 @@ function Socket:receive(timeout_ns)
     return result(status, why)
 end
 
--- In a task: the next event of a peer: { kind = 'connected', address =, incarnation =, undelivered =, text = }.
 local kinds = { 'connected', 'lost', 'replaced', 'refused' }
+-- In a task: the next event of a peer: { kind = 'connected', address =, incarnation =, undelivered =, text = }.
 function Socket:next_event(timeout_ns)
     local status, why = attempt_until(self, 'next_event', timeout_ns, function(socket)
         problem.message_bytes = 0

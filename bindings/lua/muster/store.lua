@@ -19,6 +19,7 @@ Store.__index, Member.__index = Store, Member
 
 local function store_of(loop, handle) return setmetatable({ loop = loop, handle = handle }, Store) end
 
+-- A store of this URL. The whole program waits, for at most 10 s; an error if it cannot be opened.
 local function open(loop, url) return store_of(loop, assert(muster.store_open(loop.context, url, nil, 10e9))) end
 
 -- Each operation is a table of the fields of muster_store_op: { kind = muster.STORE_SET, key = text, value = text }. Completes

@@ -16,6 +16,7 @@ local problem = muster.problem
 local function closed(what) return nil, ('the %s is closed'):format(what), muster.E_CLOSED end
 local function timed_out(what) return nil, ('%s: not in time'):format(what), TIMEOUT end
 
+-- The address that others dial, as a string.
 function Listener:address()
     if not self.handle then return closed 'listener' end
     return self.handle:address()
@@ -145,6 +146,7 @@ function Stream:write(text, timeout_ns)
     end
 end
 
+-- Why a stream has ended: nil, a sentence, and the status.
 function Stream:ended(status)
     if not self.handle then return closed 'stream' end
     if status ~= muster.E_END then
@@ -164,16 +166,19 @@ function Stream:reason()
     return tonumber(code[0]), ffi.string(problem.message, problem.message_bytes)
 end
 
+-- What the other side gave when it dialled, or accepted: a string.
 function Stream:hello()
     if not self.handle then return closed 'stream' end
     return muster.transport_hello(self.handle)
 end
 
+-- No more is written; the other side reads the end.
 function Stream:finish()
     if not self.handle then return closed 'stream' end
     return self.handle:finish()
 end
 
+-- Ends both directions now; the other side gets the code and the text.
 function Stream:abort(code, text)
     if not self.handle then return closed 'stream' end
     return self.handle:abort(code, text)

@@ -57,11 +57,15 @@ Base.setindex!(w::AtomicWord, x) = (store!(w, x); x)
 
 """
     Muster.load(word; order = :seq_cst)
+
+The value; `word[]` is the same.
 """
 load(w::AtomicWord; order::Symbol = :seq_cst) = value_of(out -> call_read(w, order_of(order), out), w, "read a word")
 
 """
     Muster.store!(word, value; order = :seq_cst)
+
+Writes the value; `word[] = value` is the same.
 """
 store!(w::AtomicWord{T}, x; order::Symbol = :seq_cst) where {T} =
     check(call_write(w, bits_of(T, x), order_of(order)), "write a word")
