@@ -192,6 +192,16 @@ impl<T> fmt::Debug for NotDeferred<T> {
         fmt::Debug::fmt(&self.error, f)
     }
 }
+impl<T> fmt::Display for NotDeferred<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the object was not deferred: {}", self.error)
+    }
+}
+impl<T> std::error::Error for NotDeferred<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
 impl<T> From<NotDeferred<T>> for Error {
     fn from(not: NotDeferred<T>) -> Error {
         not.error

@@ -55,6 +55,16 @@ impl fmt::Debug for Unsent {
         write!(f, "{}: {:?}", self.error, self.message)
     }
 }
+impl fmt::Display for Unsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the message was not sent: {}", self.error)
+    }
+}
+impl std::error::Error for Unsent {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
 impl From<Unsent> for Error {
     fn from(unsent: Unsent) -> Error {
         unsent.error
