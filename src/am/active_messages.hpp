@@ -11,7 +11,8 @@ namespace muster {
 
 class AmHostRequest;
 
-// Threads. The loop thread executes handlers. It reads the streams, too, unless a thread that waits for a reply does.
+// Threads. The loop thread executes handlers. It reads the streams, too, unless a thread that waits for a reply does;
+// that thread executes small requests for internal handlers, too, if no earlier one of the peer waits for the loop.
 // Any thread makes requests: it writes to the stream itself if nothing waits before it. Reading never waits for
 // writing, so two endpoints with full streams do not block each other: what cannot be written waits in AmPeer, within
 // the limits of the peer's requests. Large payloads of internal handlers are read and written by threads that may block
@@ -50,6 +51,9 @@ class ActiveMessages final : public Object, private Source {
         bool (*later)(void *user, AmPeer &peer, uint64_t id, const unsigned char *data, size_t bytes) = nullptr;
         // The bytes of a successful reply where they are; null: `function` executes the request.
         const unsigned char *(*lend)(void *user, const unsigned char *data, size_t bytes, size_t &out_bytes) = nullptr;
+        // Of an internal handler that any thread may execute: the bytes of the reply. A thread that waits for a reply
+        // executes a request with a small one itself, so that two sides which call each other need no third thread.
+        size_t (*reply_bytes)(const unsigned char *data, size_t bytes) = nullptr;
     };
     Status set_handler(uint32_t number, Handler handler) noexcept;
     // The peer has the handle of the stream if the result is a success.
@@ -153,6 +157,8 @@ class ActiveMessages final : public Object, private Source {
     bool take_frame(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed = false);
     bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed);
     bool execute_whole(AmPeer &peer, const AmHead &head, const unsigned char *payload);
+    bool may_execute(AmPeer &peer, const AmHead &head, const unsigned char *payload) noexcept;
+    bool execute_small(AmPeer &peer, const AmHead &head, const unsigned char *payload);
     bool execute_placed(AmPeer &peer, const AmHead &head, const unsigned char *payload);
     bool give_to_host(AmPeer &peer, const AmHead &head, const unsigned char *payload, const Handler &handler);
     bool broken(AmPeer &peer, const char *what) noexcept;

@@ -322,8 +322,10 @@ void AmPeer::forget_refusal() noexcept {
 
 bool AmPeer::defer(Frame frame) {
     const std::lock_guard hold(lock_);
-    deferred_bytes_ += frame.size();
+    const size_t size = frame.size();
     deferred_.push_back(std::move(frame));
+    deferred_bytes_ += size;
+    deferred_count_.fetch_add(1, std::memory_order_relaxed); // only readers of the stream look, one at a time
     return deferred_.size() <= own_.max_requests;
 }
 

@@ -87,6 +87,10 @@ class AmPeer final : public Object {
     // and does not need the role for that: its holder may wait for a peer that waits for them. False: too many.
     using Frame = std::vector<unsigned char>;
     bool defer(Frame frame);
+    bool has_deferred() const noexcept { return deferred_count_.load(std::memory_order_acquire) != 0; }
+    void executed_deferred() noexcept { // release: pairs with has_deferred(), the next request comes after it
+        deferred_count_.fetch_sub(1, std::memory_order_release);
+    }
     // So many of them that the loop thread should read: a peer that sends without end would fill the memory otherwise.
     bool defers_much() noexcept;
     std::vector<Frame> take_deferred() noexcept;
@@ -153,6 +157,7 @@ class AmPeer final : public Object {
     bool is_read_ = false, loop_was_refused_ = false;
     std::vector<Frame> deferred_;
     size_t deferred_bytes_ = 0;
+    std::atomic<uint32_t> deferred_count_{0}; // those included that are being executed
 };
 
 } // namespace muster

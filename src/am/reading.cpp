@@ -25,7 +25,9 @@ bool ActiveMessages::read(AmPeer &from, bool arms) noexcept {
         for (const AmPeer::Frame &frame : from.take_deferred()) {
             AmHead head;
             AmHead::get(frame.data(), settings.limits.max_bytes, head); // it was checked
-            if (!execute(from, head, frame.data() + AmHead::bytes, false)) break;
+            const bool goes_on = execute(from, head, frame.data() + AmHead::bytes, false);
+            from.executed_deferred();
+            if (!goes_on) break;
         }
     } catch (const std::bad_alloc &) {
         end_for_memory(from);

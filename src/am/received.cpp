@@ -6,6 +6,10 @@
 
 namespace muster {
 
+namespace {
+constexpr size_t small_reply_bytes = 256; // on the stack of a thread of the host
+}
+
 bool ActiveMessages::broken(AmPeer &from, const char *what) noexcept {
     end_peer(from, Error::make(MUSTER_E_PROTOCOL, "the peer has sent %s", what), what);
     return false;
@@ -120,7 +124,8 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
         return true;
     }
     if (head.kind == AmKind::request) {
-        if (is_placed || context_->on_loop()) return execute(from, head, payload, is_placed);
+        if (is_placed || context_->on_loop() || may_execute(from, head, payload))
+            return execute(from, head, payload, is_placed);
         from.is_read_in_bulk = false; // what follows comes after it
         const unsigned char *const whole = payload - AmHead::bytes;
         if (!from.defer(AmPeer::Frame(whole, payload + head.payload)))
@@ -138,7 +143,9 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
 
 bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned char *payload, bool is_placed) {
     const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
-    const bool goes_on = is_placed ? execute_placed(from, head, payload) : execute_whole(from, head, payload);
+    const bool goes_on = is_placed             ? execute_placed(from, head, payload)
+                         : context_->on_loop() ? execute_whole(from, head, payload)
+                                               : execute_small(from, head, payload);
     if (from_ns != 0) // after the reply, which does not wait for it
         Trace::write({Trace::Kind::span, "am", "execute", {}, from.flow_from(head.id), from_ns, now_ns() - from_ns});
     return goes_on;
@@ -178,6 +185,29 @@ bool ActiveMessages::execute_whole(AmPeer &from, const AmHead &head, const unsig
     }
     from.count_executed();
     reply(from, head.id, status, scratch_.data(), bytes);
+    return !from.has_ended();
+}
+
+// Of a thread that waits for a reply.
+bool ActiveMessages::may_execute(AmPeer &from, const AmHead &head, const unsigned char *payload) noexcept {
+    if (from.has_deferred() || !has_handler_[head.handler].load(std::memory_order_acquire)) return false;
+    const Handler &handler = handlers_[head.handler];
+    return handler.reply_bytes != nullptr && handler.reply_bytes(payload, head.payload) <= small_reply_bytes &&
+           !context_->external();
+}
+
+bool ActiveMessages::execute_small(AmPeer &from, const AmHead &head, const unsigned char *payload) {
+    unsigned char answer[small_reply_bytes];
+    Status status = MUSTER_OK;
+    size_t bytes = 0;
+    {
+        const std::lock_guard executing(execution_lock_);
+        if (from.has_ended()) return false;
+        const Handler &handler = handlers_[head.handler];
+        status = handler.function(handler.user, from.number, payload, head.payload, answer, sizeof answer, &bytes);
+    }
+    from.count_executed();
+    reply(from, head.id, status, answer, bytes);
     return !from.has_ended();
 }
 

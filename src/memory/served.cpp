@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// At the owner of memory, on the loop thread: what other locales ask for. What a request says is not trusted: it may
+// At the owner of memory, on the loop thread, or on one that waits for a reply: what other locales ask for. What a request says is not trusted: it may
 // change the memory of this locale, as any locale may, and nothing else.
 #include "memory/memory.hpp"
 #include "memory/remote.hpp"
@@ -123,6 +123,15 @@ muster_status stats_for_peer(void *user, uint32_t, const void *, size_t bytes, v
     return MUSTER_OK;
 }
 
+// Of what any thread may execute: it changes cells, and lists without locks.
+size_t reply_bytes_for_peer(const unsigned char *data, size_t bytes) {
+    const auto what = RemoteOperation::get(data, bytes);
+    return what && what->kind == MUSTER_MEMORY_GET ? what->bytes : RemoteOperation::reply_bytes;
+}
+size_t reply_bytes_of_few(const unsigned char *, size_t) {
+    return sizeof(uint64_t) * RemoteLocales::stats_words;
+}
+
 muster_status answer_round(void *user, uint32_t, const void *data, size_t bytes, void *reply, size_t,
                            size_t *out_bytes) {
     EpochRounds *const rounds = static_cast<Memory *>(user)->rounds();
@@ -152,7 +161,10 @@ void RemoteLocales::set_handlers(ActiveMessages &am, Memory &memory) {
             handler.placed = run_placed_for_peer;
             handler.lend = lend_to_peer;
         }
-        if (number == MemoryHandler::epoch) handler.later = relay_round;
+        if (number == MemoryHandler::epoch)
+            handler.later = relay_round;
+        else
+            handler.reply_bytes = number == MemoryHandler::run ? reply_bytes_for_peer : reply_bytes_of_few;
         am.set_handler(number_of(number), std::move(handler));
     }
 }

@@ -107,6 +107,7 @@ class Carrier : public Object {
         uint64_t caller_io, loop_io, last_received_ns;
     };
     virtual Io io() const noexcept { return {0, 0, 0}; }
+    virtual int64_t round_trip_ns() noexcept { return 0; } // of muster_stream_stats
 };
 
 } // namespace muster

@@ -304,6 +304,7 @@ void Stream::stats(muster_stream_stats &out) noexcept {
     out.caller_io = io.caller_io;
     out.loop_io = io.loop_io;
     out.last_received_ns = io.last_received_ns;
+    out.round_trip_ns = carrier_ ? static_cast<uint64_t>(carrier_->round_trip_ns()) : 0;
     out.multicast_group = reinterpret_cast<uintptr_t>(multicast_group());
 }
 

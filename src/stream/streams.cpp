@@ -38,6 +38,8 @@ void StreamsOfContext::write_metrics(MetricsWriter &writer) {
                                   "Times that a thread went to sleep on a stream."};
     static constexpr Metric quiet{"muster_stream_quiet_seconds", Metric::gauge,
                                   "Time since bytes of the peer, heartbeats included, were last received."};
+    static constexpr Metric round_trip{"muster_stream_round_trip_seconds", Metric::gauge,
+                                       "Round trip to the host of the peer, as TCP estimates it."};
     std::vector<Shown> most;
     most.reserve(max_shown);
     const auto fewer = [](const Shown &one, const Shown &other) { return one.bytes() > other.bytes(); };
@@ -66,6 +68,8 @@ void StreamsOfContext::write_metrics(MetricsWriter &writer) {
         writer.add(unsent, static_cast<double>(one.stats.buffered_out), label);
         writer.add(waits, static_cast<double>(one.stats.waits), label);
         const uint64_t last = one.stats.last_received_ns;
+        if (one.stats.round_trip_ns != 0)
+            writer.add(round_trip, static_cast<double>(one.stats.round_trip_ns) * 1e-9, label);
         if (last != 0) writer.add(quiet, last < now ? static_cast<double>(now - last) * 1e-9 : 0, label);
     }
 }

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 
 namespace muster {
@@ -94,6 +96,14 @@ void Link::count_io() noexcept {
 Carrier::Io Link::io() const noexcept {
     return {caller_io_.load(std::memory_order_relaxed), loop_io_.load(std::memory_order_relaxed),
             static_cast<uint64_t>(silence_.last_received_ns())};
+}
+
+int64_t Link::round_trip_ns() noexcept {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    const std::lock_guard watch(watch_lock_); // finalize() closes the descriptor with it
+    if (shared_ || !fd_ || getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+    return int64_t{info.tcpi_rtt} * 1000;
 }
 
 // ---- is the peer alive? ---------------------------------------------------------------------------------------------

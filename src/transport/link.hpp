@@ -60,6 +60,7 @@ class Link final : public Carrier,
     void abort(uint64_t reason, const char *text, size_t text_bytes) noexcept override;
     void closed() noexcept override;
     Io io() const noexcept override;
+    int64_t round_trip_ns() noexcept override;
 
   private:
     enum : uint32_t { wants_heartbeat = 1, wants_credit = 2, wants_abort = 4 };

@@ -305,6 +305,10 @@ static void a_reader_asleep_is_not_taken_for_dead(const way *w, pair *p) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const uint64_t now_ns = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
     if (now_ns - stats.last_received_ns > 400 * MILLISECOND) fail_msg("%s: nothing was heard", w->name);
+    // Heartbeats are acknowledged by TCP, so the kernel has an estimate.
+    const int is_tcp = strncmp(w->name, "tcp", 3) == 0 && strcmp(w->name, "tcp upgraded") != 0;
+    if ((stats.round_trip_ns != 0) != is_tcp || stats.round_trip_ns > SECOND)
+        fail_msg("%s: a round trip of %llu ns", w->name, (unsigned long long)stats.round_trip_ns);
     put(p->near, "!");
     assert_int_equal(muster_stream_reason(p->near, NULL, NULL), MUSTER_OK);
 }

@@ -30,6 +30,21 @@ class Metrics(unittest.TestCase):
         self.assertIn(f'address="{self.server.address}"}} 1\n', text)
         self.assertIn("# TYPE muster_read_bytes_total counter\n", text)
 
+    def test_round_trips(self):
+        listener = muster.listen("tcp://127.0.0.1:0?upgrade=no")
+        there = muster.dial(listener.address + "?upgrade=no")
+        here = listener.accept()
+        there.write(b"hello")
+        here.read(5)
+        until(lambda: "\nmuster_stream_round_trip_seconds{" in muster.metrics())
+        with muster.Metrics(self.store, name="me", interval=0.1) as metrics:
+            until(lambda: metrics.state()["published"] > 0)
+            shown = subprocess.run([os.environ["MUSTER_COMMAND"], "top", "--of", self.server.address, "--once", "--interval", "0.2"],
+                                   check=True, capture_output=True, text=True).stdout
+            self.assertRegex(shown, r"\nme +store .*, round trips up to [0-9.]+ ms\n")
+        for one in (there, here, listener):
+            one.close()
+
     def test_publication(self):
         with muster.Metrics(self.store, name="me", interval=0.1) as metrics:
             until(lambda: metrics.state()["published"] > 2)

@@ -1582,7 +1582,8 @@ muster_stream_stats._fields_ = [
     ("loop_io", c_uint64),
     ("last_received_ns", c_uint64),
     ("multicast_group", c_uint64),
-    ("reserved", c_uint64 * 2),
+    ("round_trip_ns", c_uint64),
+    ("reserved", c_uint64),
 ]
 
 muster_trace_config._fields_ = [
@@ -2044,7 +2045,7 @@ LAYOUT = {
     "muster_store_server_config": (72, {"struct_size": 0, "flags": 4, "data_dir": 8, "data_dir_bytes": 16, "max_bytes": 24, "session_ns": 32, "max_clients": 40, "reserved_field": 44, "standby_of": 48, "standby_of_bytes": 56, "pair_lease_ns": 64}),
     "muster_store_server_stats": (112, {"clients": 0, "sessions": 8, "requests": 16, "waiting": 24, "refused": 32, "keys": 40, "bytes": 48, "leases": 56, "revision": 64, "failed": 72, "role": 80, "epoch": 88, "lag": 96, "reserved": 104}),
     "muster_stream_config": (16, {"struct_size": 0, "flags": 4, "window_bytes": 8}),
-    "muster_stream_stats": (128, {"bytes_in": 0, "bytes_out": 8, "buffered_in": 16, "buffered_out": 24, "reads": 32, "writes": 40, "waits": 48, "wakeups": 56, "spins_won": 64, "spins_lost": 72, "caller_io": 80, "loop_io": 88, "last_received_ns": 96, "multicast_group": 104, "reserved": 112}),
+    "muster_stream_stats": (128, {"bytes_in": 0, "bytes_out": 8, "buffered_in": 16, "buffered_out": 24, "reads": 32, "writes": 40, "waits": 48, "wakeups": 56, "spins_won": 64, "spins_lost": 72, "caller_io": 80, "loop_io": 88, "last_received_ns": 96, "multicast_group": 104, "round_trip_ns": 112, "reserved": 120}),
     "muster_trace_config": (24, {"struct_size": 0, "events": 4, "name": 8, "name_bytes": 16}),
     "muster_trace_state": (40, {"events": 0, "threads": 8, "offset_ns": 16, "offset_error_ns": 24, "is_on": 32, "reserved": 36}),
     "muster_transport_config": (56, {"struct_size": 0, "flags": 4, "hello": 8, "hello_bytes": 16, "window_bytes": 24, "backlog": 32, "reserved": 36, "retry_ns": 40, "listen_timeout_ns": 48}),

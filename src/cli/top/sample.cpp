@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -63,6 +64,14 @@ double Sample::sum(std::string_view name, std::string_view label, std::string_vi
         }
     }
     return all;
+}
+
+double Sample::largest(std::string_view name) const {
+    const auto found = lines.find(name);
+    double most = 0;
+    if (found != lines.end())
+        for (const Line &line : found->second) most = std::max(most, line.value);
+    return most;
 }
 
 Sample parse_sample(std::string_view text) {

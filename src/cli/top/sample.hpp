@@ -23,6 +23,7 @@ struct Sample {
     bool has(std::string_view name) const { return lines.find(name) != lines.end(); }
     // The sum over all objects, and over the lines with that label.
     double sum(std::string_view name, std::string_view label = {}, std::string_view text = {}) const;
+    double largest(std::string_view name) const; // of all lines; 0: there is none
     double at() const { return sum("muster_sample_time_seconds"); }
 };
 

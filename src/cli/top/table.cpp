@@ -21,6 +21,12 @@ std::string counted(double value, const char *noun) {
     return whole(value) + " " + noun + (std::llround(value) == 1 ? "" : "s");
 }
 
+std::string milliseconds(double seconds) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f ms", seconds * 1e3);
+    return text;
+}
+
 std::string rate_of(const std::optional<double> &rate) {
     return rate ? with_unit(*rate) : "-";
 }
@@ -104,6 +110,8 @@ std::string details_of(const Process &process) {
     if (now.has("muster_memory_heap_bytes"))
         add_part(all, "heap " + with_unit(now.sum("muster_memory_used_bytes"), 1024) + "B of " +
                           with_unit(now.sum("muster_memory_heap_bytes"), 1024) + "B");
+    if (const double seconds = now.largest("muster_stream_round_trip_seconds"); seconds > 0)
+        add_part(all, "round trips up to " + milliseconds(seconds));
     if (process.repeated > 3) add_part(all, "STALE: no new numbers");
     return all;
 }

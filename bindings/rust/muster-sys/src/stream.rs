@@ -67,7 +67,8 @@ pub struct muster_stream_stats {
     pub loop_io: u64,
     pub last_received_ns: u64,
     pub multicast_group: u64,
-    pub reserved: [u64; 2],
+    pub round_trip_ns: u64,
+    pub reserved: u64,
 }
 
 impl Default for muster_stream_stats {
@@ -157,6 +158,7 @@ mod layout {
         at!(muster_stream_stats, loop_io, 88);
         at!(muster_stream_stats, last_received_ns, 96);
         at!(muster_stream_stats, multicast_group, 104);
-        at!(muster_stream_stats, reserved, 112);
+        at!(muster_stream_stats, round_trip_ns, 112);
+        at!(muster_stream_stats, reserved, 120);
     }
 }

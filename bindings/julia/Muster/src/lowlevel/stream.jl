@@ -42,7 +42,8 @@ struct muster_stream_stats # 128 bytes
     loop_io::UInt64
     last_received_ns::UInt64
     multicast_group::UInt64
-    reserved::NTuple{2, UInt64}
+    round_trip_ns::UInt64
+    reserved::UInt64
 end
 
 # Makes two connected ends in this process: what is written to one is read from the other.
