@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # about: Julia's own suite of SharedArrays over workers of MusterManager
-# tier: full
+# tier: long
 # parts: julia
 # presets: release
 # timeout: 600

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! What comes off a queue.
+use crate::agent::AgentStep;
 use crate::error::{Error, Result};
 use crate::process::Exit;
 use crate::queue::Lent;
@@ -71,6 +72,20 @@ pub enum Event {
         /// What became of it.
         result: Result<Answer>,
     },
+    /// A step of an [`Agent`](crate::Agent).
+    Agent {
+        /// The program's own.
+        tag: u64,
+        /// What it is.
+        step: AgentStep,
+    },
+    /// An [`Agent`](crate::Agent) is over.
+    AgentEnded {
+        /// The program's own.
+        tag: u64,
+        /// An error has the rank of the worker that failed first, if one did.
+        result: Result<()>,
+    },
     /// Something this crate has no form of. An object in it is the program's.
     Other(sys::muster_completion, Error),
 }
@@ -110,6 +125,8 @@ impl Event {
             sys::MUSTER_DONE_EXIT => Event::Exit { tag, exit: Exit::from_bits(entry.bytes) },
             sys::MUSTER_DONE_USER => Event::User { tag, value: entry.bytes },
             sys::MUSTER_EVENT_READY => Event::Ready { tag, events: entry.events },
+            sys::MUSTER_EVENT_AGENT => Event::Agent { tag, step: AgentStep::of(entry, failure()) },
+            sys::MUSTER_DONE_AGENT => Event::AgentEnded { tag, result: result() },
             _ => Event::Other(*entry, failure()),
         })
     }

@@ -25,7 +25,9 @@
 
 pub use muster_sys as sys;
 
+mod agent;
 pub mod atomic;
+mod broker;
 mod cluster;
 mod context;
 pub mod epoch;
@@ -47,6 +49,8 @@ mod store;
 mod stream;
 mod transport;
 
+pub use agent::{Agent, AgentConfig, AgentState, AgentStep, AgentWorker, Outputs, Phase};
+pub use broker::{Broker, BrokerConfig, BrokerStats};
 pub use cluster::{
     Broadcast, Cluster, ClusterConfig, ClusterEvent, Launch, Member, MemberState, Topology, WorkerConfig, MASTER,
 };

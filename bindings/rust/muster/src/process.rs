@@ -22,7 +22,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    fn of(exit: sys::muster_process_exit) -> Exit {
+    pub(crate) fn of(exit: sys::muster_process_exit) -> Exit {
         match exit.kind {
             sys::MUSTER_PROCESS_EXITED => Exit::Code(exit.value),
             sys::MUSTER_PROCESS_KILLED => Exit::Signal(exit.value),
@@ -69,9 +69,7 @@ impl Process {
         let argv = Words::new(config.argv.iter().map(|word| word.as_bytes().to_vec()))?;
         let environment = match &config.environment {
             None => None,
-            Some(all) => {
-                Some(Words::new(all.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()))?)
-            }
+            Some(all) => Some(Words::of_variables(all)?),
         };
         let directory = match &config.directory {
             None => None,
@@ -130,6 +128,9 @@ impl Words {
         let words = words.map(c_string).collect::<Result<Vec<CString>>>()?;
         let pointers = words.iter().map(|word| word.as_ptr()).chain(std::iter::once(ptr::null())).collect();
         Ok(Words { _words: words, pointers })
+    }
+    pub(crate) fn of_variables(all: &[(OsString, OsString)]) -> Result<Words> {
+        Words::new(all.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()))
     }
     pub(crate) fn pointer(&self) -> *const *const c_char {
         self.pointers.as_ptr()

@@ -34,6 +34,40 @@ pub struct RendezvousConfig {
     pub queue: Option<(Queue, u64)>,
 }
 
+impl RendezvousConfig {
+    // As C has it; it points into this one.
+    pub(crate) fn as_raw(&self) -> sys::muster_rendezvous_config {
+        let mut given = sys::muster_rendezvous_config::sized();
+        given.flags = if self.rank.is_some() { sys::MUSTER_RENDEZVOUS_HAS_RANK } else { 0 }
+            | if self.reopen { sys::MUSTER_RENDEZVOUS_REOPEN } else { 0 };
+        given.run_id = self.run_id.as_ptr().cast();
+        given.run_id_bytes = self.run_id.len() as u64;
+        if let Some(url) = &self.url {
+            given.url = url.as_ptr().cast();
+            given.url_bytes = url.len() as u64;
+        }
+        given.store = self.store.as_ref().map_or(ptr::null_mut(), Store::as_raw);
+        given.address = self.address.as_ptr().cast();
+        given.address_bytes = self.address.len() as u64;
+        given.order_key = self.order_key.as_ptr().cast();
+        given.order_key_bytes = self.order_key.len() as u64;
+        given.min = self.min;
+        given.max = self.max;
+        given.rank = self.rank.unwrap_or(0);
+        given.keep_alive_ns = self.keep_alive.map_or(0, |time| timeout_ns(Some(time)));
+        given.last_call_ns = match self.last_call {
+            None => 0,
+            Some(Duration::ZERO) => -1,
+            some => timeout_ns(some),
+        };
+        if let Some((queue, tag)) = &self.queue {
+            given.queue = queue.as_raw();
+            given.tag = *tag;
+        }
+        given
+    }
+}
+
 /// Something that a member of a run is told. `rank` None: of so many that they are not told one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -80,33 +114,7 @@ impl Drop for Rendezvous {
 impl Rendezvous {
     /// Opens it. Nobody waits for this member before it joins.
     pub fn open(context: &Context, config: &RendezvousConfig, timeout: Option<Duration>) -> Result<Rendezvous> {
-        let mut given = sys::muster_rendezvous_config::sized();
-        given.flags = if config.rank.is_some() { sys::MUSTER_RENDEZVOUS_HAS_RANK } else { 0 }
-            | if config.reopen { sys::MUSTER_RENDEZVOUS_REOPEN } else { 0 };
-        given.run_id = config.run_id.as_ptr().cast();
-        given.run_id_bytes = config.run_id.len() as u64;
-        if let Some(url) = &config.url {
-            given.url = url.as_ptr().cast();
-            given.url_bytes = url.len() as u64;
-        }
-        given.store = config.store.as_ref().map_or(ptr::null_mut(), Store::as_raw);
-        given.address = config.address.as_ptr().cast();
-        given.address_bytes = config.address.len() as u64;
-        given.order_key = config.order_key.as_ptr().cast();
-        given.order_key_bytes = config.order_key.len() as u64;
-        given.min = config.min;
-        given.max = config.max;
-        given.rank = config.rank.unwrap_or(0);
-        given.keep_alive_ns = config.keep_alive.map_or(0, |time| timeout_ns(Some(time)));
-        given.last_call_ns = match config.last_call {
-            None => 0,
-            Some(Duration::ZERO) => -1,
-            some => timeout_ns(some),
-        };
-        if let Some((queue, tag)) = &config.queue {
-            given.queue = queue.as_raw();
-            given.tag = *tag;
-        }
+        let given = config.as_raw();
         let mut raw = ptr::null_mut();
         check(|detail| unsafe {
             sys::muster_rendezvous_open(context.as_raw(), &given, timeout_ns(timeout), &mut raw, detail)
