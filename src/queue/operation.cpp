@@ -19,16 +19,11 @@ void QueueOperation::withdraw() noexcept {
     Ref<Queue> queue;
     {
         const std::lock_guard hold(lock_);
-        if (std::exchange(over_, true)) return; // the queue has just ended it
+        if (over_.exchange(true, std::memory_order_acq_rel)) return; // the queue has just ended it
         queue = std::move(queue_);
     }
     ended_.notify_all();
     queue->unreserve(*this);
-}
-
-bool QueueOperation::is_over() noexcept {
-    const std::lock_guard hold(lock_);
-    return over_;
 }
 
 bool QueueOperation::complete(Outcome &&outcome) noexcept {
@@ -37,10 +32,11 @@ bool QueueOperation::complete(Outcome &&outcome) noexcept {
     bool is_at_loop = false;
     {
         const std::lock_guard hold(lock_);
-        if (std::exchange(over_, true)) return false;
+        if (is_over()) return false;
         is_at_loop = is_at_loop_;
         queue = std::move(queue_);
         if (!queue) outcome_ = std::move(outcome);
+        over_.store(true, std::memory_order_release);
     }
     // Before the entry: a queue that closes may wait here, and Queue::complete() for that queue.
     ended_.notify_all();
@@ -67,7 +63,7 @@ bool QueueOperation::complete(Outcome &&outcome) noexcept {
 
 void QueueOperation::block_until_over() noexcept {
     std::unique_lock hold(lock_);
-    ended_.wait(hold, [this] { return over_; });
+    ended_.wait(hold, [this] { return is_over(); });
 }
 
 bool QueueOperation::cancel_operation(uint64_t tag) noexcept {

@@ -3,6 +3,7 @@
 // Operations that the host begins: each ends once, with an entry in a queue or with the return of the waiting call.
 #include "queue/queue.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -37,7 +38,7 @@ class QueueOperation : public QueueUser {
     // After deliver_to(): the work could not begin, and no entry follows.
     void withdraw() noexcept;
     bool has_queue() const noexcept { return has_queue_; } // else a thread waits for it
-    bool is_over() noexcept;
+    bool is_over() const noexcept { return over_.load(std::memory_order_acquire); } // pairs with complete()
 
   protected:
     // Why an operation is to end before its work is done.
@@ -52,7 +53,7 @@ class QueueOperation : public QueueUser {
     // before the operation is over, and has it end; see Context::wait().
     template <class Interrupted>
     Outcome wait(Deadline &deadline, const Interrupted &interrupted) {
-        const auto look = [this] { return Status{over_ ? MUSTER_OK : MUSTER_AGAIN}; };
+        const auto look = [this] { return Status{is_over() ? MUSTER_OK : MUSTER_AGAIN}; };
         for (Status status; (status = context_.wait(signal_, deadline, lock_, look)) != MUSTER_OK;) interrupted(status);
         return std::move(outcome_);
     }
@@ -65,8 +66,9 @@ class QueueOperation : public QueueUser {
     template <class Body>
     bool unless_over(const Body &body) noexcept {
         const std::lock_guard hold(lock_);
-        if (!over_) body();
-        return !over_;
+        if (is_over()) return false;
+        body();
+        return true;
     }
     void end_operations() noexcept override { end_early(Ending::queue_closed); }
     virtual void over_at_loop() noexcept {} // it is over, after keep_time(); loop thread
@@ -94,8 +96,9 @@ class QueueOperation : public QueueUser {
     AtLoop at_loop_{*this};
     Signal signal_;
     std::condition_variable ended_;
+    std::atomic<bool> over_{false}; // changed under the lock
     // Under the lock.
-    bool over_ = false, is_at_loop_ = false;
+    bool is_at_loop_ = false;
     Outcome outcome_;  // without a queue
     Ref<Queue> queue_; // a slot is reserved
 };
