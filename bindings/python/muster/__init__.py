@@ -18,9 +18,10 @@ from .memory import GlobalMemory
 from .messages import Dealer, Message, Router
 from .metrics import Metrics, metrics
 from .rendezvous import Rendezvous, Round
+from .served import Launch, Manager, Transport
 from .store import Changed, Entries, Entry, Store, StoreServer, op
 from .streams import Listener, Stream, adial, dial, listen, pair
 
-__all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Dealer", "Entries", "Entry", "Error", "Executor", "GlobalMemory", "Group", "Invalid", "Listener", "Message", "Metrics", "PeerGone", "Refused",
-           "Rendezvous", "Round", "Router", "Stale", "Store", "StoreServer", "Stream", "TimedOut", "adial", "configure", "context",
+__all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Dealer", "Entries", "Entry", "Error", "Executor", "GlobalMemory", "Group", "Invalid", "Launch", "Listener", "Manager", "Message", "Metrics", "PeerGone", "Refused",
+           "Rendezvous", "Round", "Router", "Stale", "Store", "StoreServer", "Stream", "TimedOut", "Transport", "adial", "configure", "context",
            "dial", "listen", "metrics", "op", "pair", "trace", "version"]
