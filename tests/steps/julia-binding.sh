@@ -14,6 +14,7 @@ run test_stream.jl
 run test_stream_end.jl
 run test_served.jl
 run test_project.jl
+bash artifact.sh
 run test_shared_arrays.jl
 run test_group.jl
 run test_memory.jl

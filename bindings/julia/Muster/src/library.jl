@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Finding and opening libmuster: MUSTER_LIBRARY, then beside this package, then the system's own search path.
+# Finding and opening libmuster: MUSTER_LIBRARY, then an artifact of this package, then beside it, then the system's own
+# search path.
 
 const SONAME = "libmuster.so.0.1"
 
@@ -10,6 +11,20 @@ function beside_package()
     places = [joinpath(package, "lib", SONAME), joinpath(package, "lib", "libmuster.so")]
     if isfile(joinpath(checkout, "include", "muster", "base.h"))
         append!(places, [joinpath(checkout, "build", preset, "libmuster.so") for preset in ("release", "minimal", "dev")])
+    end
+    return filter(isfile, places)
+end
+
+# In the artifact for this machine that Artifacts.toml names, if the package has that file and Pkg has installed it. The
+# file is written by bindings/julia/artifact; the package Artifacts, which would read any, is not in every Julia.
+function in_artifacts(file = joinpath(dirname(@__DIR__), "Artifacts.toml"))
+    isfile(file) || return String[]
+    places = String[]
+    for entry in split(read(file, String), "[[muster]]")[2:end]
+        value(key) = (found = match(Regex("^\\s*$key *= *\"([^\"]*)\"", "m"), entry); found === nothing ? "" : found[1])
+        value("os") == "linux" && value("arch") == String(Sys.ARCH) || continue
+        tree = value("git-tree-sha1")
+        append!(places, [joinpath(depot, "artifacts", tree, "lib", SONAME) for depot in DEPOT_PATH])
     end
     return filter(isfile, places)
 end
@@ -25,7 +40,7 @@ library() = library_path[]
 
 function load_library()
     named = get(ENV, "MUSTER_LIBRARY", "")
-    places = isempty(named) ? vcat(beside_package(), [SONAME, "libmuster.so"]) : [named]
+    places = isempty(named) ? vcat(in_artifacts(), beside_package(), [SONAME, "libmuster.so"]) : [named]
     # Not Julia's default flags: with RTLD_DEEPBIND a library built with AddressSanitizer ends the process.
     flags = Libdl.RTLD_NOW | Libdl.RTLD_LOCAL
     reasons = String[]
