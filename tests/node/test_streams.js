@@ -60,6 +60,25 @@ test('64 MiB arrive unchanged, with back-pressure on both sides', async () => {
   listener.close();
 });
 
+test('a reader that is slow after end() and destroy() gets all bytes', async () => {
+  // Longer than the two seconds after which a closed stream once dropped what was not read.
+  for (const [end, size] of [['end', 3 << 20], ['destroy', 512 << 10]]) {
+    const listener = make().listen('tcp://127.0.0.1:0?upgrade=no');
+    const arrived = once(listener, 'connection');
+    const stream = await make().dial(listener.address);
+    const [other] = await arrived;
+    other.on('error', () => {}); // a loss would be one; then the size is wrong, too
+    const written = new Promise((resolve) => stream.write(Buffer.alloc(size, 7), resolve));
+    if (end === 'end') stream.end(); // what waits in Node goes out, too
+    else await written.then(() => stream.destroy()); // the library has all of it
+    await new Promise((next) => setTimeout(next, 3000));
+    const all = await bytes_of(other);
+    assert.strictEqual(all.length, size);
+    assert.ok(all.every((byte) => byte === 7));
+    listener.close();
+  }
+});
+
 test('failures have a code and a sentence', async () => {
   const context = make();
   await assert.rejects(context.dial('nothing://x'), { code: 'MUSTER_E_NOT_FOUND' });
