@@ -12,6 +12,7 @@ Calls release the GIL while they wait, and handle Ctrl-C. Most have a form for c
 is served by the running event loop of asyncio over one descriptor."""
 from . import _surface, trace
 from ._core import (Canceled, Context, Error, Invalid, PeerGone, Refused, Stale, TimedOut, configure, context, version)
+from .am import Endpoint
 from .executor import BrokenWorker, Executor
 from .group import Group
 from .memory import GlobalMemory
@@ -22,6 +23,6 @@ from .served import Launch, Manager, Transport
 from .store import Changed, Entries, Entry, Store, StoreServer, op
 from .streams import Listener, Stream, adial, dial, listen, pair
 
-__all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Dealer", "Entries", "Entry", "Error", "Executor", "GlobalMemory", "Group", "Invalid", "Launch", "Listener", "Manager", "Message", "Metrics", "PeerGone", "Refused",
+__all__ = ["BrokenWorker", "Canceled", "Changed", "Context", "Dealer", "Endpoint", "Entries", "Entry", "Error", "Executor", "GlobalMemory", "Group", "Invalid", "Launch", "Listener", "Manager", "Message", "Metrics", "PeerGone", "Refused",
            "Rendezvous", "Round", "Router", "Stale", "Store", "StoreServer", "Stream", "TimedOut", "Transport", "adial", "configure", "context",
            "dial", "listen", "metrics", "op", "pair", "trace", "version"]

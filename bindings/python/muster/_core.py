@@ -253,6 +253,11 @@ class Handle:
         if was_open:
             self._leave()
 
+    def detach(self):
+        """The library has taken the handle over: this object is closed, and releases nothing."""
+        with self._uses_lock:
+            self._open = False
+
     def __enter__(self):
         return self
 
@@ -262,6 +267,9 @@ class Handle:
     def __del__(self):
         if getattr(self, "_open", False):
             Handle.close(self)
+
+
+clusters = weakref.WeakValueDictionary()  # what has the handle of a cluster, by the handle, for managers of this program
 
 
 # ---- completions

@@ -14,7 +14,7 @@ import typing
 from . import _pickles
 from . import _surface as c
 from . import trace
-from ._core import Error, Handle, call, check, context, encoded, error_of, in_slices, lib, ns, wait
+from ._core import Error, Handle, call, check, clusters, context, encoded, error_of, in_slices, lib, ns, wait
 from .streams import Stream
 from .worker import LABEL
 
@@ -70,6 +70,7 @@ class Executor(Handle, concurrent.futures.Executor):
         made = ctypes.c_void_p()
         call("muster_cluster_open", self._context.handle, ctypes.byref(config), ctypes.byref(made))
         super().__init__(made.value)
+        clusters[made.value] = self
         self._max_tries, self._restart = max_tries, restart
         self._launch = dict(manager=manager, options=options, worker_listen=worker_listen, env=env or {},
                             argv=list(argv) or [sys.executable, "-c", "from muster.worker import main; main()"])

@@ -8,7 +8,7 @@ import threading
 import typing
 
 from . import _surface as c
-from ._core import Error, Handle, SLICE_NS, call, check, context, encoded, lib, text_of
+from ._core import Error, Handle, SLICE_NS, call, check, clusters, context, encoded, lib, text_of
 from .streams import Stream
 
 PIECE = 256 * 1024
@@ -20,8 +20,8 @@ def _failure(problem):
     return status, (str(problem) or type(problem).__name__).encode()[:200].decode(errors="ignore").encode()
 
 
-class _Server(Handle):
-    """A queue of requests, and the thread that takes them."""
+class Server(Handle):
+    """A queue of requests, and the thread that takes them; what Transport, Manager and Endpoint have in common."""
     _release = "muster_queue_release"
 
     def __init__(self, opener, name):
@@ -43,13 +43,13 @@ class _Server(Handle):
                 while self._open:
                     status = lib.muster_queue_next(queue, SLICE_NS, ctypes.byref(entry), ctypes.byref(detail))
                     if status == c.MUSTER_OK:
-                        self._take(queue, entry.kind, entry.request)
+                        self._take(queue, entry)
                     elif status != c.MUSTER_TIMEOUT:
                         return
         except Error:
             pass  # it is closed
 
-    def _take(self, queue, kind, request):
+    def _take(self, queue, entry):
         raise NotImplementedError
 
     def _apart(self, body, *arguments):
@@ -57,7 +57,7 @@ class _Server(Handle):
         threading.Thread(target=body, args=arguments, name=f"muster {self._name} request", daemon=True).start()
 
 
-class Transport(_Server):
+class Transport(Server):
     """A transport of this program. A subclass names a `scheme`, and says how to connect; its connections are sockets, or have
     the methods recv(), sendall(), shutdown() and close() of one. The library does the rest: it proves the secret, seals,
     half-closes, aborts, and notices silence.
@@ -112,7 +112,8 @@ class Transport(_Server):
         for stop in listeners:
             stop()
 
-    def _take(self, queue, kind, request):
+    def _take(self, queue, entry):
+        kind, request = entry.kind, entry.request
         if kind == c.MUSTER_REQUEST_OPEN:
             self._apart(self._answer_open, queue, request)
         elif kind == c.MUSTER_REQUEST_LISTEN:
@@ -235,7 +236,7 @@ class Launch:
     """Workers that a manager is to start: `count` of them, the first one with the number `first`."""
 
     def __init__(self, manager, request, what):
-        self._manager, self._request, self._cluster = manager, request, what.cluster
+        self._manager, self._request, self._cluster = manager, request, clusters.get(what.cluster)
         launch = what.launch.contents
         self.first, self.count = what.member, what.count
         self.argv = _texts(launch.argv)
@@ -284,7 +285,10 @@ class Launch:
     def ended(self, member: int, how: str = "") -> None:
         """A worker that was started has ended: how, for people. The first sign of a worker that has not joined."""
         text = encoded(how)[:200]
-        call("muster_manager_worker_ended", self._manager.handle, self._cluster, member, text, len(text))
+        if self._cluster is None:
+            raise Error(c.MUSTER_E_CLOSED, "the cluster is closed")
+        with self._cluster.used() as cluster:
+            call("muster_manager_worker_ended", self._manager.handle, cluster, member, text, len(text))
 
 
 def _texts(array):
@@ -296,7 +300,7 @@ def _texts(array):
     return found
 
 
-class Manager(_Server):
+class Manager(Server):
     """A cluster manager of this program: it starts workers where only it can, and ends them. A subclass has a `name` for
     muster.Executor(manager=...), launch(), and of the other methods those that it needs; they may wait.
 
@@ -349,8 +353,9 @@ class Manager(_Server):
             lib.muster_manager_withdraw(self._context.handle, self._text, len(self._text))
         super().close()
 
-    def _take(self, queue, kind, request):
-        if kind != c.MUSTER_REQUEST_MANAGER:
+    def _take(self, queue, entry):
+        request = entry.request
+        if entry.kind != c.MUSTER_REQUEST_MANAGER:
             return
         what = c.muster_manager_request()
         what.struct_size = ctypes.sizeof(what)
