@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! What comes off a queue.
 use crate::agent::AgentStep;
+use crate::am::Request;
 use crate::error::{Error, Result};
 use crate::process::Exit;
 use crate::queue::Lent;
@@ -72,6 +73,13 @@ pub enum Event {
         /// What became of it.
         result: Result<Answer>,
     },
+    /// A request of a peer of an [`Endpoint`](crate::Endpoint) that this program answers.
+    Request {
+        /// The program's own.
+        tag: u64,
+        /// It.
+        request: Request,
+    },
     /// A step of an [`Agent`](crate::Agent).
     Agent {
         /// The program's own.
@@ -125,6 +133,7 @@ impl Event {
             sys::MUSTER_DONE_EXIT => Event::Exit { tag, exit: Exit::from_bits(entry.bytes) },
             sys::MUSTER_DONE_USER => Event::User { tag, value: entry.bytes },
             sys::MUSTER_EVENT_READY => Event::Ready { tag, events: entry.events },
+            sys::MUSTER_REQUEST_AM => Event::Request { tag, request: Request::adopt(entry.object.cast()) },
             sys::MUSTER_EVENT_AGENT => Event::Agent { tag, step: AgentStep::of(entry, failure()) },
             sys::MUSTER_DONE_AGENT => Event::AgentEnded { tag, result: result() },
             _ => Event::Other(*entry, failure()),

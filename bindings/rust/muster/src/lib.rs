@@ -26,6 +26,7 @@
 pub use muster_sys as sys;
 
 mod agent;
+mod am;
 pub mod atomic;
 mod broker;
 mod cluster;
@@ -50,6 +51,7 @@ mod stream;
 mod transport;
 
 pub use agent::{Agent, AgentConfig, AgentState, AgentStep, AgentWorker, Outputs, Phase};
+pub use am::{Endpoint, EndpointConfig, Peer, Request};
 pub use broker::{Broker, BrokerConfig, BrokerStats};
 pub use cluster::{
     Broadcast, Cluster, ClusterConfig, ClusterEvent, Launch, Member, MemberState, Topology, WorkerConfig, MASTER,
