@@ -168,7 +168,7 @@ class Transport(Server):
             with self.used() as queue:
                 call("muster_transport_incoming", queue, listener, text, len(text), ctypes.byref(request), ctypes.byref(pump))
         except Error:
-            connection.close()  # too many, or nobody listens any more
+            connection.close()  # too many, or the listener is closed
             return
         self._pump(request.value, connection, Stream(pump.value, self._context))
 
