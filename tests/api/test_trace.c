@@ -103,7 +103,7 @@ static void test_a_ring_keeps_the_newest(void **state) {
     (void)state;
     start(256);
     for (int i = 0; i < 1000; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "mark %d", i);
         muster_trace_mark(name, strlen(name));
     }
