@@ -76,9 +76,9 @@ typedef struct muster_stream_stats {
                                     does not report it. */
     uint64_t multicast_group;  /**< Not 0: muster_stream_write_owned_many() can send one message to the streams of this
                                     process with the same number. */
-    uint64_t round_trip_ns;    /**< Round trip to the host of the peer, as the kernel estimates it from acknowledgements of
-                                    TCP; 0: the bytes take another way, or it is not known yet. */
-    uint64_t reserved;         /**< Zero. */
+    uint64_t round_trip_ns; /**< Round trip to the host of the peer, as the kernel estimates it from acknowledgements of
+                                 TCP; 0: the bytes take another way, or it is not known yet. */
+    uint64_t reserved;      /**< Zero. */
 } muster_stream_stats;
 
 /** Makes two connected ends in this process: what is written to one is read from the other.

@@ -37,7 +37,7 @@ class QueueOperation : public QueueUser {
     Result<void> deliver_to(Queue &queue, uint64_t tag) noexcept;
     // After deliver_to(): the work could not begin, and no entry follows.
     void withdraw() noexcept;
-    bool has_queue() const noexcept { return has_queue_; } // else a thread waits for it
+    bool has_queue() const noexcept { return has_queue_; }                          // else a thread waits for it
     bool is_over() const noexcept { return over_.load(std::memory_order_acquire); } // pairs with complete()
 
   protected:
