@@ -10,6 +10,9 @@ namespace muster {
 namespace {
 constexpr int reads_per_turn = 16; // of one peer, before others come
 constexpr size_t caller_buffer_bytes = 4096;
+// Of requests that a thread executes while it waits for a reply: then the loop thread reads, and this one sleeps, where
+// its deadline and its cancellation end it whatever the peer sends.
+constexpr uint64_t executed_per_call = 4096;
 constexpr int64_t poll_turn_ns = 50'000; // then the loop looks at its descriptors
 constexpr uint32_t looks_per_check = 8;  // at the clock, and whether a task or a timer is due
 } // namespace
@@ -144,7 +147,9 @@ void ActiveMessages::Reader::expect_much() noexcept {
 void ActiveMessages::Reader::read_until_over(AmCall &call, Deadline &deadline) noexcept {
     unsigned char buffer[caller_buffer_bytes];
     Status status = MUSTER_OK;
-    while (status == MUSTER_OK && !call.is_over() && !peer_->defers_much())
+    const uint64_t executed = peer_->executed();
+    while (status == MUSTER_OK && !call.is_over() && !peer_->defers_much() &&
+           peer_->executed() - executed < executed_per_call)
         status = am_.try_read(*peer_, buffer, sizeof buffer, deadline, false);
     if (status < 0 && status != MUSTER_E_WOULD_DEADLOCK) am_.stream_ended(*peer_);
 }
