@@ -11,7 +11,7 @@
  *
  * Arrows lead from process to process: from a request of active messages to its execution, from a message that is sent
  * to its receipt, from the dial of a cluster's stream to the member that gets it. A message that is sent while a trace
- * is on has the context of a trace in its header, which its receiver sees, too; one that the host has set stays.
+ * is on has the context of a trace in its header, which its receiver sees, too; a context that the host has set stays.
  *
  * The files of several processes are joined by writing one behind the other: `muster trace --join ALL FILE...`. Times
  * are those of CLOCK_MONOTONIC, which all processes of one host share. On several hosts muster_trace_align() measures

@@ -12,7 +12,7 @@ namespace muster {
 class AmHostRequest;
 
 // Threads. The loop thread executes handlers. It reads the streams, too, unless a thread that waits for a reply does;
-// that thread executes small requests for internal handlers, too, if no earlier one of the peer waits for the loop.
+// that thread executes small requests for internal handlers, too, if no earlier request of the peer waits for the loop.
 // Any thread makes requests: it writes to the stream itself if nothing waits before it. Reading never waits for
 // writing, so two endpoints with full streams do not block each other: what cannot be written waits in AmPeer, within
 // the limits of the peer's requests. Large payloads of internal handlers are read and written by threads that may block
@@ -158,8 +158,7 @@ class ActiveMessages final : public Object, private Source {
     bool execute(AmPeer &peer, const AmHead &head, const unsigned char *payload, bool is_placed);
     bool execute_whole(AmPeer &peer, const AmHead &head, const unsigned char *payload);
     bool may_execute(AmPeer &peer, const AmHead &head, const unsigned char *payload) noexcept;
-    bool execute_small(AmPeer &peer, const AmHead &head, const unsigned char *payload);
-    bool execute_placed(AmPeer &peer, const AmHead &head, const unsigned char *payload);
+    bool execute_here(AmPeer &peer, const AmHead &head, muster_am_fn function, const unsigned char *data, size_t size);
     bool give_to_host(AmPeer &peer, const AmHead &head, const unsigned char *payload, const Handler &handler);
     bool broken(AmPeer &peer, const char *what) noexcept;
 

@@ -143,9 +143,10 @@ bool ActiveMessages::take_frame(AmPeer &from, const AmHead &head, const unsigned
 
 bool ActiveMessages::execute(AmPeer &from, const AmHead &head, const unsigned char *payload, bool is_placed) {
     const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
-    const bool goes_on = is_placed             ? execute_placed(from, head, payload)
+    const Handler &handler = handlers_[head.handler];
+    const bool goes_on = is_placed             ? execute_here(from, head, handler.placed, payload, handler.place_after)
                          : context_->on_loop() ? execute_whole(from, head, payload)
-                                               : execute_small(from, head, payload);
+                                               : execute_here(from, head, handler.function, payload, head.payload);
     if (from_ns != 0) // after the reply, which does not wait for it
         Trace::write({Trace::Kind::span, "am", "execute", {}, from.flow_from(head.id), from_ns, now_ns() - from_ns});
     return goes_on;
@@ -196,31 +197,16 @@ bool ActiveMessages::may_execute(AmPeer &from, const AmHead &head, const unsigne
            !context_->external();
 }
 
-bool ActiveMessages::execute_small(AmPeer &from, const AmHead &head, const unsigned char *payload) {
+// By the thread that has read the request: the loop's, one that moves large payloads, or one that waits for a reply.
+bool ActiveMessages::execute_here(AmPeer &from, const AmHead &head, muster_am_fn function, const unsigned char *data,
+                                  size_t size) {
     unsigned char answer[small_reply_bytes];
     Status status = MUSTER_OK;
     size_t bytes = 0;
     {
         const std::lock_guard executing(execution_lock_);
         if (from.has_ended()) return false;
-        const Handler &handler = handlers_[head.handler];
-        status = handler.function(handler.user, from.number, payload, head.payload, answer, sizeof answer, &bytes);
-    }
-    from.count_executed();
-    reply(from, head.id, status, answer, bytes);
-    return !from.has_ended();
-}
-
-// A request whose payload is in its place. The thread that has read it.
-bool ActiveMessages::execute_placed(AmPeer &from, const AmHead &head, const unsigned char *payload) {
-    unsigned char answer[64];
-    Status status = MUSTER_OK;
-    size_t bytes = 0;
-    {
-        const std::lock_guard executing(execution_lock_);
-        if (from.has_ended()) return false;
-        const Handler &handler = handlers_[head.handler];
-        status = handler.placed(handler.user, from.number, payload, handler.place_after, answer, sizeof answer, &bytes);
+        status = function(handlers_[head.handler].user, from.number, data, size, answer, sizeof answer, &bytes);
     }
     from.count_executed();
     reply(from, head.id, status, answer, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// At the owner of memory, on the loop thread, or on one that waits for a reply: what other locales ask for. What a
+// At the owner of memory, on the loop thread, or on a thread that waits for a reply: what other locales request. What a
 // request says is not trusted: it may change the memory of this locale, as any locale may, and nothing else.
 #include "memory/memory.hpp"
 #include "memory/remote.hpp"

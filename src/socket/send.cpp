@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sending: the choice of a peer, its queue, and what remains of a message that did not fit into the stream.
+#include "base/hash.hpp"
 #include "base/trace.hpp"
 #include "socket/socket.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 // While a trace is on, a message has its trace and a span of its own, unless the host has set others.
 uint64_t traced_flow(muster_message_header &header) noexcept {
     if ((header.trace_id[0] | header.trace_id[1]) == 0) {
-        header.trace_id[0] = Trace::id(), header.trace_id[1] = Trace::fresh_number();
+        header.trace_id[0] = Trace::id(), header.trace_id[1] = mix64(Trace::id());
         header.span_id = Trace::fresh_number();
         header.trace_flags = 1; // as in W3C Trace Context: it is recorded
     }

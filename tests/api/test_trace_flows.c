@@ -138,7 +138,7 @@ static void test_arrows_from_process_to_process(void **state) {
         muster_message_release(message);
     }
     // The context travels in the messages; that of the host as it was set.
-    assert_true(first.trace_id[0] != 0 && first.trace_id[0] == second_one.trace_id[0]);
+    assert_true(first.trace_id[0] != 0 && memcmp(first.trace_id, second_one.trace_id, 16) == 0);
     assert_true(first.span_id != 0 && second_one.span_id != 0 && first.span_id != second_one.span_id);
     assert_int_equal(first.trace_flags, 1);
     assert_true(own.trace_id[0] == 77 && own.trace_id[1] == 0 && own.span_id == 77 && own.trace_flags == 0);

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import io
+import os
+import signal
 import threading
 import unittest
 
@@ -64,6 +66,24 @@ class Endpoints(unittest.TestCase):
         with self.assertRaises(muster.Invalid):
             self.here.call(5, 1)
         self.assertEqual(self.here.call(self.peer, 1, "still"), b"STILL")
+
+    def test_an_interrupt_ends_the_wait(self):
+        entered, leave = threading.Event(), threading.Event()
+        slow = muster.Endpoint({1: lambda peer, data: (entered.set(), leave.wait(30), b"")[2]})
+        near, far = muster.pair()
+        peer = self.here.add(near)
+        slow.add(far)
+
+        def interrupt():
+            entered.wait(30)
+            os.kill(os.getpid(), signal.SIGINT)
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with self.assertRaises(KeyboardInterrupt):
+            self.here.call(peer, 1, timeout=30)
+        thread.join()
+        leave.set()
+        slow.close()
 
     def test_the_end_of_a_peer(self):
         entered, leave = threading.Event(), threading.Event()

@@ -149,9 +149,9 @@ class Transports(unittest.TestCase):
             with self.assertRaises(muster.PeerGone):
                 there.read()
             # The secret is proved.
-            stranger = muster.Context(secret=b"another secret of nobody here")
-            with Pipes(stranger), self.assertRaises(muster.Error):
-                muster.dial(self.address, timeout=10, opener=stranger)
+            other_job = muster.Context(secret=b"the secret of another job")
+            with Pipes(other_job), self.assertRaises(muster.Error):
+                muster.dial(self.address, timeout=10, opener=other_job)
             listener.close()
             with self.assertRaisesRegex(muster.Error, "No such file"):
                 muster.dial(f"pipes://{self.folder.name}/none", timeout=10)

@@ -7,7 +7,7 @@ import traceback
 import typing
 
 from . import _surface as c
-from ._core import Error, Handle, Memory, call, check, encoded, error_of, in_slices, lib, ns
+from ._core import Error, Handle, Memory, call, check, encoded, error_of, in_slices, interruptible, lib, ns
 from .served import Server
 from .streams import Stream
 
@@ -52,11 +52,12 @@ class Endpoint(Server):
         """Makes a request, and returns the reply. Requests to one peer are executed in their order."""
         content, place, size = encoded(data), self._place(peer), ctypes.c_size_t()
         detail = c.muster_error()
-        with self._am.used() as am:
-            # A request cannot be made a second time, so it waits in one call; Ctrl-C is handled when it has ended.
-            status = lib.muster_am_call(am, peer, handler, content, len(content), place, len(place),
-                                        ns(timeout), ctypes.byref(size), ctypes.byref(detail))
-        check(status, detail)
+
+        def attempt():  # a request cannot be made a second time, so it waits in one call
+            with self._am.used() as am:
+                return lib.muster_am_call(am, peer, handler, content, len(content), place, len(place), ns(timeout),
+                                          ctypes.byref(size), ctypes.byref(detail))
+        check(interruptible(attempt), detail)
         return place.raw[:size.value]
 
     async def acall(self, peer: int, handler: int, data: Data = b"") -> bytes:

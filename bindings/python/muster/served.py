@@ -194,7 +194,7 @@ class Transport(Server):
                 connection.sendall(view[:size])
         except Error:
             _shut(connection)  # the stream has failed
-        except OSError as problem:
+        except Exception as problem:  # pylint: disable=broad-except  # of the connection, whatever it is
             _abort(pump, problem)
 
     def _in(self, request, connection, pump, out):
@@ -208,7 +208,7 @@ class Transport(Server):
                 pump.write(data)
         except Error:
             pass  # the library wants no more: what it sends still goes out
-        except OSError as problem:
+        except Exception as problem:  # pylint: disable=broad-except
             _abort(pump, problem)
         out.join()
         pump.close()

@@ -116,7 +116,7 @@ impl Endpoint {
 
     /// Sets the handler of a number, 0 to 255: it is called on the thread of the library with the peer, the request and the
     /// place for the reply, and returns the size of that, or the status that the call of the peer has. It does something
-    /// short, and never waits. One that panics is `INTERNAL` for the peer.
+    /// short, and never waits. The call of the peer ends with `INTERNAL` if the handler panics.
     pub fn on<F>(&self, number: u32, handler: F) -> Result<()>
     where
         F: Fn(u32, &[u8], &mut [u8]) -> std::result::Result<usize, Status> + Send + Sync + 'static,
@@ -235,8 +235,8 @@ impl Endpoint {
     }
 }
 
-/// A request of a peer that this program answers, [`Event::Request`](crate::Event::Request). One that is dropped is
-/// `CANCELED` for the peer.
+/// A request of a peer that this program answers, [`Event::Request`](crate::Event::Request). The call of
+/// the peer ends with `CANCELED` if the request is dropped.
 pub struct Request {
     raw: *mut sys::muster_am_request,
     info: sys::muster_am_request_info,

@@ -39,8 +39,8 @@ fn members_reach_each_other_through_a_broker() {
         std::thread::yield_now();
     }
 
-    let stranger = context(b"another secret, of nobody here");
-    assert!(Stream::dial(&stranger, &of_there, Some(Duration::from_secs(5))).is_err());
+    let other_job = context(b"the secret of another job");
+    assert!(Stream::dial(&other_job, &of_there, Some(Duration::from_secs(5))).is_err());
     broker.close(Some(Duration::from_secs(5))).unwrap();
     assert!(far.read(&mut text).is_err());
     assert_eq!(Broker::open(&own, "tcp://127.0.0.1:0", &config).unwrap_err().status(), Status::UNSUPPORTED);
