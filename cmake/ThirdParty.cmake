@@ -5,6 +5,9 @@
 # text relocations), and a shared libuv would be shared with the host, whose uv_* may be another version or a fork.
 # So both are compiled here from Debian's source packages, fetched once into MUSTER_THIRD_PARTY for all presets.
 # A packager without network puts unpacked sources there, or names them by MUSTER_UV_SOURCE and MUSTER_SODIUM_SOURCE.
+# A release (cmake/make-release) has them all in third_party.
+
+set(muster_bundled "${PROJECT_SOURCE_DIR}/third_party")
 
 set(MUSTER_THIRD_PARTY "${CMAKE_BINARY_DIR}/third_party" CACHE PATH "Where fetched third-party sources are kept")
 set(MUSTER_UV_SOURCE "" CACHE PATH "Unpacked libuv source; empty: Debian's libuv1, fetched with apt-get source")
@@ -13,6 +16,10 @@ set(MUSTER_SODIUM_SOURCE "" CACHE PATH "Unpacked libsodium source; empty: Debian
 function(muster_third_party package given out_folder)
     if(given)
         set(${out_folder} "${given}" PARENT_SCOPE)
+        return()
+    endif()
+    if(EXISTS "${muster_bundled}/${package}")
+        set(${out_folder} "${muster_bundled}/${package}" PARENT_SCOPE)
         return()
     endif()
     set(folder "${MUSTER_THIRD_PARTY}/${package}")
@@ -39,7 +46,20 @@ function(muster_existing_sources out_list folder)
 endfunction()
 
 # Headers alone; used where JSON is read, and seen by no program that uses the library.
-find_package(nlohmann_json 3.9 REQUIRED) # Debian: nlohmann-json3-dev
+if(EXISTS "${muster_bundled}/nlohmann-json3")
+    add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED)
+    target_include_directories(nlohmann_json::nlohmann_json INTERFACE "${muster_bundled}/nlohmann-json3/single_include")
+    set(nlohmann_json_VERSION "")
+    foreach(part MAJOR MINOR PATCH)
+        file(STRINGS "${muster_bundled}/nlohmann-json3/single_include/nlohmann/json.hpp" line LIMIT_COUNT 1
+             REGEX "define NLOHMANN_JSON_VERSION_${part}")
+        string(REGEX REPLACE ".* ([0-9]+).*" "\\1" line "${line}")
+        list(APPEND nlohmann_json_VERSION ${line})
+    endforeach()
+    list(JOIN nlohmann_json_VERSION "." nlohmann_json_VERSION)
+else()
+    find_package(nlohmann_json 3.9 REQUIRED) # Debian: nlohmann-json3-dev
+endif()
 
 # libuv. Names differ a little between versions (linux-core.c became linux.c), hence the existence check.
 muster_third_party(libuv1 "${MUSTER_UV_SOURCE}" uv)

@@ -24,10 +24,12 @@ build = {
         ['muster.loop'] = 'bindings/lua/muster/loop.lua',
         ['muster.map'] = 'bindings/lua/muster/map.lua',
         ['muster.memory'] = 'bindings/lua/muster/memory.lua',
+        ['muster.metrics'] = 'bindings/lua/muster/metrics.lua',
         ['muster.pack'] = 'bindings/lua/muster/pack.lua',
         ['muster.socket'] = 'bindings/lua/muster/socket.lua',
         ['muster.store'] = 'bindings/lua/muster/store.lua',
         ['muster.stream'] = 'bindings/lua/muster/stream.lua',
         ['muster.surface'] = 'bindings/lua/muster/surface.lua',
+        ['muster.trace'] = 'bindings/lua/muster/trace.lua',
     },
 }

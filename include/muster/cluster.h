@@ -16,6 +16,9 @@
  * ::MUSTER_CLUSTER_STREAM on the other. If the first cannot reach the second, the library lets the second dial instead;
  * the caller does not notice.
  *
+ * With MUSTER_PROGRESS=1 in its environment a master that waits for workers for more than a second (to join, to receive
+ * a broadcast, to end) shows that in one line on stderr, if that is a terminal.
+ *
  * Built-in managers, and the options that they read from muster_launch::options (`name=value`, separated by semicolons
  * or newlines; in a value of several words, '...' and "..." keep words together):
  * - `local`: child processes on this host. It has no options.

@@ -522,6 +522,20 @@ MUSTER_API muster_status muster_stream_reason(muster_stream *stream, uint64_t *o
  * @threads{any} @blocks{no} @since 0.1 */
 MUSTER_API muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
 
+/** Copies the address at which this end of a stream of tcp has its socket, such as `tcp://10.0.0.7:41022`: what
+ * getsockname() gives. A stream that was moved to shared memory keeps that socket.
+ * @param[in]  stream      Stream to query.
+ * @param[out] out_text    Destination of the text, NUL-terminated; NULL to get the size only.
+ * @param[in]  capacity    Size of the destination, the terminator included.
+ * @param[out] out_bytes   Length of the text, without the terminator.
+ * @copied
+ * @retval MUSTER_E_ARG          No stream, or no destination for the length.
+ * @retval MUSTER_E_UNSUPPORTED  It has no socket of IP: another transport, or the connection is closed already.
+ * @retval MUSTER_E_NOMEM        Memory ran out.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_stream_local_address(muster_stream *stream, char *out_text, size_t capacity,
+                                                     size_t *out_bytes);
+
 /** Ends this process when the peer of this stream, or the connection to it, is gone: SIGTERM to itself from a library
  * thread, then SIGKILL. For workers, whose computing threads cannot notice it. An end caused on this side (close,
  * abort, the context's close) does not count. This and muster_process_exit_with() are the only places where Muster

@@ -12,6 +12,8 @@
 #include "base/time.hpp"
 #include "queue/queue.hpp"
 
+#include <string>
+
 namespace muster {
 
 // Queried by a carrier between two sleeps: has the host cancelled, closed or aborted?
@@ -108,6 +110,7 @@ class Carrier : public Object {
     };
     virtual Io io() const noexcept { return {0, 0, 0}; }
     virtual int64_t round_trip_ns() noexcept { return 0; } // of muster_stream_stats
+    virtual std::string local_address() { return {}; }     // "tcp://10.0.0.7:41022"; empty: no socket of IP
 };
 
 } // namespace muster

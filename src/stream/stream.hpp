@@ -112,6 +112,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
 
     Context &context() const noexcept { return *context_; }
     const std::string &peer() const noexcept { return peer_; }
+    std::string local_address() { return carrier_ ? carrier_->local_address() : std::string(); }
     const std::string &hello() const noexcept { return hello_; }
     bool forked() const noexcept { return context_->forked(); }
     Duplex &duplex() noexcept { return *duplex_; }

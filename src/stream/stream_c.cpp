@@ -284,6 +284,13 @@ muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t c
                  [&](Stream &s) { return copy_text(s.peer(), out_text, capacity, out_bytes); });
 }
 
+muster_status muster_stream_local_address(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes) {
+    return enter(stream, out_bytes != nullptr, [&](Stream &s) -> Status {
+        const std::string own = s.local_address();
+        return own.empty() ? MUSTER_E_UNSUPPORTED : copy_text(own, out_text, capacity, out_bytes);
+    });
+}
+
 muster_status muster_stream_exit_with_peer(muster_stream *stream, int64_t grace_ns) {
     return enter(stream, true, [&](Stream &s) { return s.exit_with_peer(grace_ns); });
 }

@@ -4,6 +4,7 @@
 
 #include "base/trace.hpp"
 #include "stream/stream.hpp"
+#include "transport/sockets.hpp"
 
 #include <muster/stream.h>
 
@@ -104,6 +105,13 @@ int64_t Link::round_trip_ns() noexcept {
     const std::lock_guard watch(watch_lock_); // finalize() closes the descriptor with it
     if (shared_ || !fd_ || getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
     return int64_t{info.tcpi_rtt} * 1000;
+}
+
+std::string Link::local_address() {
+    const std::lock_guard watch(watch_lock_); // as above
+    if (!fd_) return {};
+    const SocketAddress own = muster::local_address(fd_.get());
+    return own.family() == AF_INET || own.family() == AF_INET6 ? address_text(own) : std::string();
 }
 
 // ---- is the peer alive? ---------------------------------------------------------------------------------------------

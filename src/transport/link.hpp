@@ -61,6 +61,7 @@ class Link final : public Carrier,
     void closed() noexcept override;
     Io io() const noexcept override;
     int64_t round_trip_ns() noexcept override;
+    std::string local_address() override;
 
   private:
     enum : uint32_t { wants_heartbeat = 1, wants_credit = 2, wants_abort = 4 };

@@ -39,7 +39,8 @@ def is_above(other, module):
 
 
 OUTSIDE = ("bindings/", "examples/", "tests/api/", "tests/install/", "src/cli/", "src/plugins/")
-SHARED = {f"base/{name}.hpp" for name in ("aes_gcm", "back_off", "codec", "key_hash", "libc", "percent", "text", "time")}
+SHARED = {f"base/{name}.hpp" for name in ("aes_gcm", "back_off", "codec", "key_hash", "libc", "percent", "terminal_line", "text",
+                                         "time")}
 WEAK = re.compile(r"gnu::weak|__attribute__\s*\(\(\s*weak|#\s*pragma\s+weak")
 # Free functions at the top level of a file, as clang-format lays them out.
 FUNCTION = re.compile(r"^(?!using|typedef|friend|return|else|case)[A-Za-z_\[][\w:<>,&*\[\] \n]*?[ *&](\w+)\([^;{}]*\)"

@@ -3,6 +3,8 @@
 // ctest: quick timeout=120
 #include "transport_pair.h"
 
+#include <stdbool.h>
+
 // ---- bytes ----------------------------------------------------------------------------------------------------------
 
 static void a_word_goes_each_way(const way *w, pair *p) {
@@ -460,6 +462,20 @@ static void both_sides_know_each_other(const way *w, pair *p) {
     assert_memory_equal(text, w->listen, 4);
     assert_int_equal(muster_transport_hello(p->near, NULL, 0, &bytes), MUSTER_OK);
     assert_int_equal(bytes, 0);
+    // The address of the socket here is the one from which the other side sees the connection.
+    const bool has_socket = strncmp(p->address, "tcp://", 6) == 0;
+    char own[600];
+    assert_int_equal(muster_stream_local_address(p->near, own, sizeof own, &bytes),
+                     has_socket ? MUSTER_OK : MUSTER_E_UNSUPPORTED);
+    if (!has_socket) return;
+    assert_int_equal(bytes, strlen(own));
+    assert_string_equal(own, text);
+    assert_int_equal(muster_stream_local_address(p->near, own, 4, &bytes), MUSTER_E_LIMIT);
+    assert_int_equal(bytes, strlen(text));
+    assert_int_equal(muster_stream_local_address(p->far, own, sizeof own, &bytes), MUSTER_OK);
+    assert_string_equal(own, p->address);
+    assert_int_equal(muster_stream_local_address(NULL, own, sizeof own, &bytes), MUSTER_E_ARG);
+    assert_int_equal(muster_stream_local_address(p->near, own, sizeof own, NULL), MUSTER_E_ARG);
 }
 
 // Neither side reads what the other side has sent, and both close: no side waits for the other.

@@ -79,6 +79,8 @@ SCENARIO(transport, calls_that_wait) {
     OK(muster_transport_hello, accepted, text, sizeof text, &bytes);
     EXPECT(bytes == 5 && memcmp(text, "hello", 5) == 0);
     OK(muster_stream_peer, accepted, text, sizeof text, &bytes);
+    const muster_status own = CALL(muster_stream_local_address, accepted, text, sizeof text, &bytes);
+    EXPECT(own == MUSTER_OK || own == MUSTER_E_UNSUPPORTED || has_fired());
     OK(muster_listener_cancel, listener);
     Stream none;
     EXPECT(CALL(muster_listener_accept, listener, 0, none.out(), &error) == MUSTER_AGAIN);

@@ -15,6 +15,7 @@ run test_misuse.lua
 run test_group.lua
 run test_socket.lua
 run test_memory.lua
+run test_observed.lua
 run test_epoch.lua
 run test_cluster.lua
 

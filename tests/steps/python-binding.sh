@@ -9,7 +9,7 @@ python=/usr/bin/python3 # Debian's, for which Debian has the packages
 [ -x $python ] || { echo "no $python (package python3)"; exit 77; }
 "$MUSTER_ROOT/bindings/python/generate" --check
 export MUSTER_PLUGIN_PATH="$MUSTER_BUILD/plugins" MUSTER_COMMAND="$MUSTER_BUILD/bin/muster"
-for name in layout streams stores messages memory executor served am metrics trace; do
+for name in layout streams stores messages memory executor served am metrics trace progress; do
     echo "-- test_$name.py"
     timeout -k 10 200 $python -W error "$MUSTER_ROOT/tests/python/test_$name.py"
 done

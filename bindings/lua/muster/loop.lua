@@ -42,7 +42,7 @@ local function new(context)
     if not queue then return nil, why, status end
     return setmetatable({ context = context, queue = queue, tags = 0, handlers = {}, waiting = {}, requests = {},
         tasks = 0, idle = {}, timers = {}, sleepers = 0, exposed = {}, descriptors = {}, watched = 0, unfinished = 0,
-        turns = 0, undo = {} }, Loop)
+        turns = 0, undo = {}, exits = setmetatable({}, { __mode = 'k' }) }, Loop)
 end
 
 -- ---- what happens
@@ -377,12 +377,21 @@ end
 
 -- ---- processes
 
--- In a task: the exit code of a muster_process, which is given back; or nil and the signal.
-function Loop:exit_of(process)
-    local tag = self:tag()
-    assert(process:watch(self.queue, tag))
-    local _, _, how = self:wait(tag)
-    self:forget(tag)
+-- In a task: the exit code of a muster_process, which is released; or nil and the signal. If it has not ended in time: nil, a
+-- sentence and muster.TIMEOUT; it is not released then.
+function Loop:exit_of(process, timeout_ns)
+    local watch = self.exits[process] -- a process can be watched once
+    if not watch then
+        watch = {}
+        watch.tag = self:tag(function(_, _, how) watch.how = how end)
+        assert(process:watch(self.queue, watch.tag))
+        self.exits[process] = watch
+    end
+    if not watch.how then self:wait(watch.tag, self:deadline(timeout_ns)) end
+    local how = watch.how
+    if not how then return nil, 'the process: not in time', TIMEOUT end
+    self.exits[process] = nil
+    self:forget(watch.tag)
     process:release()
     local kind, value = tonumber(how / 4294967296ULL), tonumber(how % 4294967296ULL)
     if kind == muster.PROCESS_EXITED then return value end

@@ -19,8 +19,10 @@ Store.__index, Member.__index = Store, Member
 
 local function store_of(loop, handle) return setmetatable({ loop = loop, handle = handle }, Store) end
 
--- A store of this URL. The whole program waits, for at most 10 s; an error if it cannot be opened.
-local function open(loop, url) return store_of(loop, assert(muster.store_open(loop.context, url, nil, 10e9))) end
+-- A store of this URL. The whole program waits, for at most timeout_ns (default: 10 s); an error if it cannot be opened.
+local function open(loop, url, timeout_ns)
+    return store_of(loop, assert(muster.store_open(loop.context, url, nil, timeout_ns or 10e9)))
+end
 
 -- Each operation is a table of the fields of muster_store_op: { kind = muster.STORE_SET, key = text, value = text }. Completes
 -- with the tag, and an object for results(). timeout_ns: nil or -1, none.
@@ -66,12 +68,12 @@ function Store:ask_within(timeout_ns, ...)
     return nil, why, status, found
 end
 
--- A member of a run; `news` is called when there are events.
-local function rendezvous(store, run_id, limits, news)
+-- A member of a run; `news` is called when there are events. The whole program waits, for at most timeout_ns (default: 10 s).
+local function rendezvous(store, run_id, limits, news, timeout_ns)
     local loop = store.loop
     local handle = assert(muster.rendezvous_open(loop.context, { run_id = run_id, store = store.handle,
         queue = loop.queue, tag = loop:tag(news), min = limits.min, max = limits.max or limits.min,
-        last_call_ns = limits.last_call_ns or 0 }, 10e9))
+        last_call_ns = limits.last_call_ns or 0 }, timeout_ns or 10e9))
     return setmetatable({ loop = loop, handle = handle }, Member)
 end
 

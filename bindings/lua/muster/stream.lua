@@ -146,6 +146,17 @@ function Stream:write(text, timeout_ns)
     end
 end
 
+-- In a task: waits until what was written has left this process; where memory is shared, until the other side can read it.
+function Stream:flush(timeout_ns)
+    if not self.handle then return closed 'stream' end
+    local status, _, why = self.loop:complete(function(tag)
+        return self.handle:flush_begin(timeout_ns or -1, self.loop.queue, tag)
+    end)
+    if status == OK then return true end
+    if status == TIMEOUT then return timed_out 'flush' end
+    return nil, why, status
+end
+
 -- Why a stream has ended: nil, a sentence, and the status.
 function Stream:ended(status)
     if not self.handle then return closed 'stream' end
@@ -164,6 +175,18 @@ function Stream:reason()
     problem.message_bytes = 0
     C.muster_stream_reason(self.handle, code, problem)
     return tonumber(code[0]), ffi.string(problem.message, problem.message_bytes)
+end
+
+-- The address that was dialled, or that the connection came from.
+function Stream:peer()
+    if not self.handle then return closed 'stream' end
+    return self.handle:peer()
+end
+
+-- The address of the socket at this end of a stream over tcp; of another one nil, a sentence and muster.E_UNSUPPORTED.
+function Stream:local_address()
+    if not self.handle then return closed 'stream' end
+    return self.handle:local_address()
 end
 
 -- What the other side gave when it dialled, or accepted: a string.

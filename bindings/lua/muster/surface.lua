@@ -585,6 +585,7 @@ muster_status muster_stream_cancel(muster_stream *stream, uint32_t directions);
 muster_status muster_stream_watch(muster_stream *stream, uint32_t interest, muster_queue *queue, uint64_t tag);
 muster_status muster_stream_reason(muster_stream *stream, uint64_t *out_reason, muster_error *error);
 muster_status muster_stream_peer(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
+muster_status muster_stream_local_address(muster_stream *stream, char *out_text, size_t capacity, size_t *out_bytes);
 muster_status muster_stream_exit_with_peer(muster_stream *stream, int64_t grace_ns);
 muster_status muster_stream_get_stats(muster_stream *stream, muster_stream_stats *out_stats);
 muster_status muster_trace_start(const muster_trace_config *config, muster_error *error);
@@ -943,6 +944,7 @@ surface.functions = {
   { "muster_stream_watch", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "interest", "uint32_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" } } },
   { "muster_stream_reason", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_number", "out_reason", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_stream_peer", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_text", "char" } } },
+  { "muster_stream_local_address", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_text", "char" } } },
   { "muster_stream_exit_with_peer", "muster_status", { { "handle", "stream", "muster_stream" }, { "number", "grace_ns", "int64_t" } } },
   { "muster_stream_get_stats", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_struct", "out_stats", "muster_stream_stats" } } },
   { "muster_trace_start", "muster_status", { { "struct", "config", "muster_trace_config" }, { "error", "error", "muster_error" } } },

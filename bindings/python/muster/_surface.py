@@ -1948,6 +1948,7 @@ FUNCTIONS = {
     "muster_stream_watch": (c_int32, [c_void_p, c_uint32, c_void_p, c_uint64]),
     "muster_stream_reason": (c_int32, [c_void_p, POINTER(c_uint64), POINTER(muster_error)]),
     "muster_stream_peer": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "muster_stream_local_address": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
     "muster_stream_exit_with_peer": (c_int32, [c_void_p, c_int64]),
     "muster_stream_get_stats": (c_int32, [c_void_p, POINTER(muster_stream_stats)]),
     "muster_trace_start": (c_int32, [POINTER(muster_trace_config), POINTER(muster_error)]),

@@ -205,6 +205,11 @@ class Stream(Handle):
         return text_of(lib.muster_stream_peer, self.handle)
 
     @property
+    def local_address(self) -> str:
+        """The address of the socket at this end, such as `tcp://10.0.0.7:41022`; UnsupportedError of another transport than tcp."""
+        return text_of(lib.muster_stream_local_address, self.handle)
+
+    @property
     def hello(self) -> bytes:
         """What the other side sent as its hello."""
         size = ctypes.c_size_t()

@@ -2,11 +2,6 @@
 #include "run/progress.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 namespace run {
 
@@ -18,11 +13,6 @@ int64_t now_s() noexcept {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec;
-}
-
-size_t columns() noexcept {
-    winsize size{};
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
 }
 
 muster_rendezvous_state meeting_of(muster_agent *agent) {
@@ -40,14 +30,8 @@ std::string number(uint64_t value) {
 
 } // namespace
 
-Progress::Progress(const Options &options)
-    : options_(options), is_terminal_([] {
-          const char *const terminal = getenv("TERM");
-          return isatty(STDERR_FILENO) == 1 && (terminal == nullptr || strcmp(terminal, "dumb") != 0);
-      }()) {}
-
 // Empty: there is nothing to wait for, or the output of the workers has the terminal.
-std::string Progress::line(muster_agent *agent, const muster_agent_state &state, int64_t seconds) const {
+std::string Progress::text_of(muster_agent *agent, const muster_agent_state &state, int64_t seconds) const {
     const std::string time = " (" + number(static_cast<uint64_t>(seconds)) + " s)";
     switch (state.phase) {
     case MUSTER_AGENT_JOINING: {
@@ -76,7 +60,7 @@ std::string Progress::line(muster_agent *agent, const muster_agent_state &state,
 }
 
 void Progress::update(muster_agent *agent) {
-    if (!is_terminal_) return;
+    if (!is_possible()) return;
     muster_agent_state state{};
     if (muster_agent_get_state(agent, &state) != MUSTER_OK) return;
     const int64_t now = now_s();
@@ -85,18 +69,8 @@ void Progress::update(muster_agent *agent) {
         since_s_ = now;
     }
     const int64_t seconds = now - since_s_;
-    std::string text = seconds < quiet_s ? "" : line(agent, state, seconds);
-    if (text.empty()) return erase();
-    text = "muster run: " + text;
-    if (const size_t room = columns() - 1; text.size() > room) text.resize(room);
-    fprintf(stderr, "\r%s\033[K\r", text.c_str());
-    is_shown_ = true;
-}
-
-void Progress::erase() {
-    if (!is_shown_) return;
-    fprintf(stderr, "\r\033[K");
-    is_shown_ = false;
+    const std::string text = seconds < quiet_s ? "" : text_of(agent, state, seconds);
+    line_.show(text.empty() ? text : "muster run: " + text);
 }
 
 } // namespace run

@@ -105,6 +105,8 @@ class Broadcasts {
     void take_stream(uint32_t from, StreamHandle stream);                     // on which bytes arrive
     void receive_report(uint32_t from, const struct ControlMessage &message); // of a member, to the origin
     void receive_over(uint32_t origin, uint64_t number);                      // of the origin
+    // Adds up the members of the broadcasts of this process: those that have not received the bytes, and all.
+    void count(size_t &not_over, size_t &all) const noexcept;
 
   private:
     // A broadcast that arrives at this member.

@@ -270,6 +270,13 @@ void Broadcasts::check_progress(ClusterBroadcast &own, int64_t now) {
 // ---- the end --------------------------------------------------------------------------------------------------------
 
 // To members that may still wait for bytes, or forward them.
+void Broadcasts::count(size_t &not_over, size_t &all) const noexcept {
+    for (const auto &[key, broadcast] : own_) {
+        not_over += broadcast->not_over;
+        all += broadcast->targets.size();
+    }
+}
+
 void Broadcasts::send_over(const ClusterBroadcast &own) {
     ControlMessage over;
     over.kind = ControlMessage::broadcast_over;

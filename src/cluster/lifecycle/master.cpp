@@ -94,6 +94,29 @@ void ClusterMaster::write_metrics(MetricsWriter &writer) {
                            ",pid=\"" + std::to_string(record.pid) + '"');
 }
 
+void ClusterMaster::begin() {
+    if (progress_.is_wanted()) show_progress();
+}
+
+void ClusterMaster::show_progress() {
+    ClusterProgress::Picture picture;
+    picture.is_closing = closing_;
+    {
+        const std::lock_guard hold(public_lock_);
+        for (const auto &[number, record] : public_records_) {
+            if (record.state == MUSTER_MEMBER_JOINED)
+                picture.joined++;
+            else if (record.state == MUSTER_MEMBER_LEAVING)
+                picture.leaving++;
+            else if (record.state < MUSTER_MEMBER_JOINED)
+                picture.joining++;
+        }
+    }
+    broadcasts_->count(picture.receiving, picture.receivers);
+    progress_.update(picture, now_ns());
+    start_timer(now_ns() + ClusterProgress::interval_ns, [this] { show_progress(); });
+}
+
 // ---- requests of the host -------------------------------------------------------------------------------------------
 
 // No lock is held during the lookup of a manager of the host: threads that answer for it take its lock first, and then
@@ -531,6 +554,7 @@ bool ClusterMaster::would_deadlock_at_end() noexcept {
 }
 
 void ClusterMaster::thread_ends() noexcept {
+    progress_.erase();
     leave_served_managers(*this);
     offer_ = {};
     end_publication(closed());

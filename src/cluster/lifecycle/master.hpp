@@ -2,6 +2,7 @@
 #pragma once
 #include "cluster/launch/ticket.hpp"
 #include "cluster/lifecycle/launch_keys.hpp"
+#include "cluster/lifecycle/progress.hpp"
 #include "cluster/lifecycle/worker_machine.hpp"
 #include "cluster/managers/manager.hpp"
 #include "cluster/member/cluster.hpp"
@@ -112,7 +113,7 @@ class ClusterMaster final : public Cluster {
                            const Ref<PublicationResult> &result);
 
     // ---- the cluster's thread ----
-    void begin() override {}
+    void begin() override;
     void begin_end(int64_t timeout_ns) override;
     bool has_ended() const noexcept override { return closing_ && workers_.empty() && !withdrawal_; }
     void abandon() noexcept override;
@@ -190,6 +191,9 @@ class ClusterMaster final : public Cluster {
     std::shared_ptr<AddressPublication> withdrawal_;       // the end of the cluster waits for it
     LaunchKeys launch_keys_;
 
+    void show_progress();
+
+    ClusterProgress progress_; // the cluster's thread
     Histogram join_time_;
     std::atomic<uint64_t> failed_count_{0}, dead_count_{0}, removed_count_{0}; // relaxed: metrics
 

@@ -76,9 +76,26 @@ end
 
 The address of the peer, where the stream is one of IP; otherwise an `ArgumentError`, and [`Muster.peer`](@ref) has the text.
 """
-function Sockets.getpeername(s::MusterStream)
-    found = match(r"^[a-z]+://(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d+)", peer(s))
-    found === nothing && throw(ArgumentError("$(peer(s)) is no address of IP"))
+Sockets.getpeername(s::MusterStream) = ip_address(peer(s))
+
+"""
+    getsockname(stream) -> (address, port)
+
+The address of the socket at this end of a stream over tcp; otherwise an `ArgumentError`.
+"""
+function Sockets.getsockname(s::MusterStream)
+    isopen(s) || throw(ArgumentError("the stream is closed: it has no socket"))
+    size = Ref{Csize_t}(0)
+    place = Vector{UInt8}(undef, 128) # longer than any address of IP
+    status = with_handle(h -> LowLevel.muster_stream_local_address(h, place, length(place), size), s)
+    status == LowLevel.MUSTER_E_UNSUPPORTED && throw(ArgumentError("the stream of $(peer(s)) has no socket of IP"))
+    check(status, "find the address of a stream")
+    return ip_address(String(resize!(place, size[])))
+end
+
+function ip_address(text)
+    found = match(r"^[a-z]+://(?:\[([0-9a-fA-F:.]+)(?:%[^\]]*)?\]|([0-9.]+)):(\d+)", text)
+    found === nothing && throw(ArgumentError("$text is no address of IP"))
     return parse(Sockets.IPAddr, something(found[1], found[2])), parse(UInt16, found[3])
 end
 

@@ -125,6 +125,8 @@ extern "C" {
     pub fn muster_stream_reason(stream: *mut muster_stream, out_reason: *mut u64, error: *mut muster_error) -> muster_status;
     /// Copies the name of the peer: the address that was dialled, or from which the connection was made.
     pub fn muster_stream_peer(stream: *mut muster_stream, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
+    /// Copies the address at which this end of a stream of tcp has its socket, such as `tcp://10.0.0.7:41022`: what getsockname() gives.
+    pub fn muster_stream_local_address(stream: *mut muster_stream, out_text: *mut c_char, capacity: usize, out_bytes: *mut usize) -> muster_status;
     /// Ends this process when the peer of this stream, or the connection to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
     pub fn muster_stream_exit_with_peer(stream: *mut muster_stream, grace_ns: i64) -> muster_status;
     /// Reads the counters of a stream.

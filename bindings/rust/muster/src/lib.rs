@@ -48,6 +48,7 @@ mod served;
 mod socket;
 mod store;
 mod stream;
+pub mod trace;
 mod transport;
 
 pub use agent::{Agent, AgentConfig, AgentState, AgentStep, AgentWorker, Outputs, Phase};

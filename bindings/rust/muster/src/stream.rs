@@ -229,6 +229,14 @@ impl Stream {
         text_from(|to, room, size| unsafe { sys::muster_stream_peer(self.raw, to, room, size) })
     }
 
+    /// The address of the socket at this end, such as `tcp://10.0.0.7:41022`; an error of [`Status::UNSUPPORTED`] for
+    /// another transport than tcp.
+    ///
+    /// [`Status::UNSUPPORTED`]: crate::Status::UNSUPPORTED
+    pub fn local_address(&self) -> Result<String> {
+        text_from(|to, room, size| unsafe { sys::muster_stream_local_address(self.raw, to, room, size) })
+    }
+
     /// The handle of the C interface; it stays this stream's.
     pub fn as_raw(&self) -> *mut sys::muster_stream {
         self.raw

@@ -184,6 +184,12 @@ push!(functions, :muster_stream_peer => at_muster_stream_peer)
 @inline muster_stream_peer(stream, out_text, capacity, out_bytes) =
     ccall(at_muster_stream_peer[], muster_status, (Ptr{muster_stream}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), stream, out_text, capacity, out_bytes)
 
+# Copies the address at which this end of a stream of tcp has its socket, such as `tcp://10.0.0.7:41022`: what getsockname() gives.
+const at_muster_stream_local_address = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_stream_local_address => at_muster_stream_local_address)
+@inline muster_stream_local_address(stream, out_text, capacity, out_bytes) =
+    ccall(at_muster_stream_local_address[], muster_status, (Ptr{muster_stream}, Ptr{UInt8}, Csize_t, Ptr{Csize_t}), stream, out_text, capacity, out_bytes)
+
 # Ends this process when the peer of this stream, or the connection to it, is gone: SIGTERM to itself from a library thread, then SIGKILL.
 const at_muster_stream_exit_with_peer = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_stream_exit_with_peer => at_muster_stream_exit_with_peer)
