@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Dealers and routers of the Python binding."""
 import array
+import asyncio
 import os
+import threading
 import unittest
 
-from helpers import muster, process, together
+from helpers import muster, process, together, until
 from muster import messages
 
 
@@ -76,6 +78,82 @@ class Sockets(unittest.TestCase):
         router.send(message.reply("welcome"))
         self.assertEqual(again.receive(timeout=30).frames, [b"welcome"])
         again.close(), router.close()
+
+
+class Coroutines(unittest.TestCase):
+    def test_many_dealers_in_one_loop(self):
+        async def dealer(number, where):
+            with muster.Dealer(messages.address(0, number, 1), connect=where) as one:
+                for turn in range(20):
+                    await one.asend(muster.Message([f"{number}/{turn}"], type=5), timeout=30)
+                    reply = await one.areceive(timeout=30)
+                    self.assertEqual(reply.frames, [f"{number}/{turn}".encode(), b"yes"])
+
+        async def serve(router, count):
+            for _ in range(count):
+                request = await router.areceive(timeout=30)
+                await router.asend(request.reply(request.frames[0], "yes"), timeout=30)
+
+        async def main():
+            with muster.Router(bind="tcp://127.0.0.1:0") as router:
+                workers = [dealer(number, router.bound) for number in range(8)]
+                await asyncio.gather(serve(router, 8 * 20), *workers)
+                kinds = set()
+                while "lost" not in kinds:
+                    kinds.add((await router.anext_event(timeout=30)).kind)
+                self.assertEqual(kinds, {"connected", "lost"})
+        asyncio.run(main())
+
+    def test_waits_end(self):
+        async def main():
+            with muster.Router(bind="tcp://127.0.0.1:0") as router, muster.Dealer() as dealer:
+                for call in (router.areceive, router.await_peers, router.anext_event):
+                    with self.assertRaises(muster.TimedOut):
+                        await call(timeout=0.05)
+                    with self.assertRaises(muster.TimedOut):
+                        await call(timeout=0)
+                receiving = asyncio.ensure_future(router.areceive())
+                await asyncio.sleep(0)
+                receiving.cancel()  # takes no message with it
+                with self.assertRaises(asyncio.CancelledError):
+                    await receiving
+                dealer.connect(router.bound)
+                await asyncio.gather(router.await_peers(timeout=30), dealer.await_peers(timeout=30))
+                await dealer.asend(b"one")
+                self.assertEqual((await router.areceive(timeout=30)).frames, [b"one"])
+                receiving = asyncio.ensure_future(router.areceive())
+                await asyncio.sleep(0)
+                router.close(0)
+                with self.assertRaises(muster.Error):
+                    await receiving
+        asyncio.run(main())
+
+    def test_of_another_loop(self):
+        router = muster.Router(bind="tcp://127.0.0.1:0")
+        with self.assertRaises(RuntimeError):
+            asyncio.run(router.areceive())
+        router.close()
+
+    def test_what_was_not_delivered(self):
+        async def in_a_loop():
+            found, arrived = [], asyncio.Event()
+            with muster.Router(undelivered=lambda message: (found.append(message.frames), arrived.set())) as router:
+                await router.asend(muster.Message([b"to nothing"], destination=messages.address(1, 1, 1)))
+                router.close(0)
+                await asyncio.wait_for(arrived.wait(), 30)
+            return found
+
+        def in_a_thread():
+            found, arrived = [], threading.Event()
+            with muster.Router(undelivered=lambda message: (found.append(message.frames), arrived.set())) as router:
+                router.send(muster.Message([b"to nothing"], destination=messages.address(1, 1, 1)))
+                router.close(0)
+                self.assertTrue(arrived.wait(30))
+            return found
+        self.assertEqual(asyncio.run(in_a_loop()), [[b"to nothing"]])
+        self.assertEqual(in_a_thread(), [[b"to nothing"]])
+        watchers = muster.context().completions._watchers  # pylint: disable=protected-access
+        until(lambda: not watchers)  # nothing is kept for sockets that are closed
 
 
 if __name__ == "__main__":

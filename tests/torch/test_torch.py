@@ -21,13 +21,14 @@ def handler(url, run_id, least, most, **seconds):
     connection = Connection(url)
     timeout = RendezvousTimeout(**{name: datetime.timedelta(seconds=s) for name, s in seconds.items()})
     return DynamicRendezvousHandler.from_backend(run_id, MusterStore(connection), MusterBackend(connection, run_id),
-                                                 least, most, timeout)
+                                                 least, most, timeout=timeout)
 
 
 def member(url, run_id, least, most):
     """One process of a job: meets the others by torch's rendezvous, and reduces with them by gloo."""
     meeting = handler(url, run_id, least, most, last_call=2) # keeps what is Python of the store
-    store, rank, world = meeting.next_rendezvous()
+    found = meeting.next_rendezvous()
+    store, rank, world = found if isinstance(found, tuple) else (found.store, found.rank, found.world_size) # torch 2.4
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=world,
                                          timeout=datetime.timedelta(seconds=60))
     sum_of_all = torch.ones(4) * (rank + 1)

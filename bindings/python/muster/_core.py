@@ -313,27 +313,39 @@ class Completions:
             lambda done: lib.muster_queue_cancel_operation(self.queue, tag) if done.cancelled() else None)
         return future
 
-    def watch(self, notice):
-        """A tag whose entries of readiness call `notice(events)`."""
+    def watch(self, notice, other=None):
+        """A tag whose entries of readiness call `notice(events)`, and those of another kind `other(entry)`."""
         tag = next(self._tags)
         with self._lock:
-            self._watchers[tag] = notice
+            self._watchers[tag] = (notice, other)
         return tag
 
     def forget(self, tag):
         with self._lock:
             self._watchers.pop(tag, None)
 
+    def forget_later(self, tag):
+        """Behind the entries that are in the queue now."""
+        def both(_):
+            self.forget(tag)
+            self.forget(behind)
+        behind = self.watch(None, both)
+        if lib.muster_queue_post(self.queue, behind, 0) != c.MUSTER_OK:
+            both(None)
+
     def _take(self, timeout_ns):
         entry, detail = c.muster_completion(), c.muster_error()
         status = lib.muster_queue_next(self.queue, timeout_ns, ctypes.byref(entry), ctypes.byref(detail))
         if status != c.MUSTER_OK:
             return status
+        with self._lock:
+            notice, other = self._watchers.get(entry.tag, (None, None))
         if entry.kind == c.MUSTER_EVENT_READY:
-            with self._lock:
-                notice = self._watchers.get(entry.tag)
             if notice is not None:
                 notice(entry.events)
+            return status
+        if other is not None:
+            other(entry)
             return status
         with self._lock:
             future, convert, _ = self._waiting.pop(entry.tag, (None, None, None))

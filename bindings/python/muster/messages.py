@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Messages with headers and frames, between dealers and routers over any transport."""
+import asyncio
 import ctypes
 import dataclasses
 import typing
@@ -62,19 +63,63 @@ class Message:
             lib.muster_message_release(handle)
 
 
+@dataclasses.dataclass(frozen=True)
+class PeerEvent:
+    """What has happened to a peer: `kind` is "connected", "lost", "replaced" or "refused"."""
+    kind: str
+    address: int
+    incarnation: int
+    undelivered: int
+    text: str
+
+
+_EVENTS = {c.MUSTER_SOCKET_CONNECTED: "connected", c.MUSTER_SOCKET_LOST: "lost", c.MUSTER_SOCKET_REPLACED: "replaced",
+           c.MUSTER_SOCKET_REFUSED: "refused"}
+
+
 class _Socket(Handle):
+    """`undelivered(message)` is called with messages that had not left when the connection to their peer was lost: in the
+    event loop if the socket was made in one, else in a thread of this package. The coroutines (`asend()`, `areceive()`, ...)
+    are for sockets that were made in the event loop that runs them."""
     _release = "muster_socket_release"
     _kind = 0
 
     def __init__(self, address: int = 0, *, bind: str = "", connect: str = "", max_queued_messages: int = 0,
-                 max_queued_bytes: int = 0, max_message_bytes: int = 0, opener=None):
+                 max_queued_bytes: int = 0, max_message_bytes: int = 0,
+                 undelivered: typing.Optional[typing.Callable[[Message], None]] = None, opener=None):
         opener = opener or context()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._loop = None
+        self._waiters: typing.List[asyncio.Future] = []
+        self._completions, self._tag = None, 0
         config = c.muster_socket_config()
+        if self._loop is not None or undelivered is not None:
+            self._completions = opener.completions if self._loop is None else opener.completions_of_loop()
+            waiters = self._waiters  # not self, which would never be collected
+
+            def wake(_):
+                for one in waiters:
+                    if not one.done():
+                        one.set_result(None)
+
+            def hand_back(entry):
+                message = Message._take(ctypes.c_void_p(entry.object))
+                if undelivered is not None:
+                    undelivered(message)
+            self._tag = self._completions.watch(wake if self._loop is not None else None, hand_back)
+            config.queue, config.tag = self._completions.queue, self._tag
         config.struct_size, config.kind, config.address = ctypes.sizeof(config), self._kind, address
         config.max_queued_messages, config.max_queued_bytes = max_queued_messages, max_queued_bytes
         config.max_message_bytes = max_message_bytes
         made = ctypes.c_void_p()
-        call("muster_socket_create", opener.handle, ctypes.byref(config), ctypes.byref(made))
+        try:
+            call("muster_socket_create", opener.handle, ctypes.byref(config), ctypes.byref(made))
+        except BaseException:
+            if self._completions is not None:
+                self._completions.forget(self._tag)
+            raise
         super().__init__(made.value)
         try:
             self.bound = self.bind(bind) if bind else None
@@ -124,12 +169,82 @@ class _Socket(Handle):
         check(c.MUSTER_TIMEOUT if status == c.MUSTER_AGAIN else status)
         return Message._take(found)
 
+    def next_event(self, timeout: typing.Optional[float] = None) -> PeerEvent:
+        """What has happened to a peer next."""
+        found = c.muster_socket_event()
+        with self.used() as handle:
+            status = self.in_slices(timeout, lambda left: lib.muster_socket_next_event(handle, left, ctypes.byref(found)))
+        check(c.MUSTER_TIMEOUT if status == c.MUSTER_AGAIN else status)
+        return _peer_event(found)
+
+    # ---- coroutines
+
+    async def _until(self, attempt, timeout):
+        """Calls attempt() until its status is another one than AGAIN; waits for readiness between."""
+        if self._loop is not asyncio.get_running_loop():
+            raise RuntimeError("the socket was not made in this event loop")
+
+        async def attempts():
+            while True:
+                waiter = self._loop.create_future()
+                self._waiters.append(waiter)
+                try:
+                    status = attempt() if not self.closed else c.MUSTER_E_CLOSED
+                    if status != c.MUSTER_AGAIN:
+                        return status
+                    await waiter
+                finally:
+                    self._waiters.remove(waiter)
+        status = attempt()
+        if status != c.MUSTER_AGAIN:
+            return status
+        try:
+            return await asyncio.wait_for(attempts(), timeout)
+        except asyncio.TimeoutError:
+            return c.MUSTER_TIMEOUT
+
+    async def await_peers(self, count: int = 1, timeout: typing.Optional[float] = None) -> None:
+        """As wait_peers()."""
+        check(await self._until(lambda: lib.muster_socket_wait_peers(self.handle, count, 0, None), timeout))
+
+    async def asend(self, message: typing.Union[Message, Frame], timeout: typing.Optional[float] = None) -> None:
+        """As send(). A call that is cancelled has sent nothing."""
+        made = (message if isinstance(message, Message) else Message([message]))._make()
+        detail, status = c.muster_error(), c.MUSTER_AGAIN
+        try:
+            status = await self._until(lambda: lib.muster_socket_send(self.handle, made, 0, ctypes.byref(detail)), timeout)
+        finally:
+            if status != c.MUSTER_OK:
+                lib.muster_message_release(made)
+        if status != c.MUSTER_OK:
+            raise error_of(status, detail)
+
+    async def areceive(self, timeout: typing.Optional[float] = None) -> Message:
+        """As receive(). A call that is cancelled has taken no message."""
+        found = ctypes.c_void_p()
+        check(await self._until(lambda: lib.muster_socket_receive(self.handle, 0, ctypes.byref(found)), timeout))
+        return Message._take(found)
+
+    async def anext_event(self, timeout: typing.Optional[float] = None) -> PeerEvent:
+        """As next_event()."""
+        found = c.muster_socket_event()
+        check(await self._until(lambda: lib.muster_socket_next_event(self.handle, 0, ctypes.byref(found)), timeout))
+        return _peer_event(found)
+
+    # ---- the end
+
     def close(self, timeout: float = 10) -> None:
-        """Waits until what was sent has left this process, and releases the socket."""
+        """Waits until what was sent has left this process, and releases the socket. An event loop waits, too: with
+        `timeout=0` it does not, and what has not left is handed to `undelivered`."""
         if not self.closed:
             with self.used() as handle:
                 lib.muster_socket_close(handle, ns(timeout))
             super().close()
+            if self._completions is not None:
+                self._completions.forget_later(self._tag)
+            for one in self._waiters:
+                if not one.done():
+                    one.set_result(None)
 
     def stats(self) -> dict:
         """Its counters: see muster_socket_stats."""
@@ -139,6 +254,11 @@ class _Socket(Handle):
 
     def __repr__(self):
         return f"<muster.{type(self).__name__} {'closed' if self.closed else hex(self.address)}>"
+
+
+def _peer_event(found):
+    return PeerEvent(_EVENTS[found.kind], found.address, found.incarnation, found.undelivered,
+                     bytes(found.text)[:found.text_bytes].decode(errors="replace"))
 
 
 class Dealer(_Socket):

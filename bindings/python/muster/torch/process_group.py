@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A process group of torch whose collective operations are those of a muster.Group, on tensors in the memory of the host."""
+import inspect
+
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future
@@ -172,7 +174,10 @@ def _create(store, rank, size, timeout):
 def register():
     """Makes torch know the backend `muster`."""
     if not hasattr(dist.Backend, NAME.upper()):
-        dist.Backend.register_backend(NAME, _create)
+        more = {}
+        if "devices" in inspect.signature(dist.Backend.register_backend).parameters:  # torch 2.1 and later
+            more["devices"] = ["cpu"]
+        dist.Backend.register_backend(NAME, _create, **more)
 
 
 __all__ = ["ProcessGroup", "register", "stores"]

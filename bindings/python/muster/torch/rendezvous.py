@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The rendezvous of Muster for torchrun, and as an init_method of process groups."""
 import datetime
+import inspect
 import logging
 import socket
 import urllib.parse
@@ -59,8 +60,9 @@ class Handler(elastic.RendezvousHandler):
         log.info("run %s, round %d: rank %d of %d", self._run_id, self._round.number, self._round.rank, self._round.world)
         store, rank, world = Store(self._round.store()), self._round.rank, self._round.world
         if hasattr(elastic, "RendezvousInfo"):  # torch 2.4 and later
-            return elastic.RendezvousInfo(
-                store, rank, world, elastic.RendezvousStoreInfo.build(rank, store, local_addr=None))
+            build = elastic.RendezvousStoreInfo.build  # which has a parameter more from 2.5 on
+            more = {"local_addr": None} if "local_addr" in inspect.signature(build).parameters else {}
+            return elastic.RendezvousInfo(store, rank, world, build(rank, store, **more))
         return store, rank, world
 
     def is_closed(self):
