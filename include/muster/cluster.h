@@ -67,6 +67,7 @@
 #define MUSTER_CLUSTER_H
 
 #include <muster/process.h>
+#include <muster/store.h>
 #include <muster/transport.h>
 
 #ifdef __cplusplus
@@ -112,7 +113,11 @@ typedef struct muster_cluster_config {
     uint64_t tag;        /**< Returned in muster_completion::tag. */
     uint64_t max_broadcast_bytes; /**< Maximum bytes of broadcasts from other members that wait to be taken in this
                                      process; 0: 1 GiB. */
-    uint64_t reserved1[3];        /**< Zero. */
+    const char *store;    /**< Address at which the master serves the store of the cluster, see muster_cluster_store().
+                             NULL:    with `listen` of tcp the same host and any port, with unix, shm and inproc an abstract
+                             Unix    socket; other transports have no default. */
+    uint64_t store_bytes; /**< Length of the address. */
+    uint64_t reserved1;   /**< Zero. */
 } muster_cluster_config;
 
 /** Flags of muster_launch::flags. */
@@ -318,6 +323,49 @@ typedef struct muster_cluster_event {
  * @threads{any; each event goes to one caller} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_cluster_next_event(muster_cluster *cluster, int64_t timeout_ns,
                                                    muster_cluster_event *out_event);
+
+/** Opens the store that the members of a cluster share, for their own keys, a rendezvous or a group
+ * (muster_group_config::cluster). The master serves it in memory from the first of these calls on, until the cluster
+ * ends; then the store is lost, also for those who have it open. Members have to reach the address of the master: with
+ * ::MUSTER_LAUNCH_MASTER_DIALS set muster_cluster_config::store to an address that they reach.
+ * @param[in]  cluster     Cluster of this member, which has joined.
+ * @param[in]  timeout_ns  Maximum wait, at least 1; -1: no limit.
+ * @param[out] out_store   The store; the caller owns one reference.
+ * @param[out] error       Detail on failure, or NULL.
+ * @retval MUSTER_OK            The store is open.
+ * @retval MUSTER_TIMEOUT       The master did not answer in time.
+ * @retval MUSTER_E_ARG         A value is missing or out of range; the error names it.
+ * @retval MUSTER_E_NOT_FOUND   This member has not joined yet, or the master has no address for the store.
+ * @retval MUSTER_E_UNSUPPORTED The cluster uses a transport for which muster_cluster_config::store has to be set.
+ * @retval MUSTER_E_ADDRESS     muster_cluster_config::store cannot be parsed.
+ * @retval MUSTER_E_EXISTS      Its address is in use.
+ * @retval MUSTER_E_UNREACHABLE The store cannot be reached from here.
+ * @retval MUSTER_E_PERMISSION  The master may not listen there.
+ * @retval MUSTER_E_PEER        The master is gone, or the connection to the store broke.
+ * @retval MUSTER_E_NOMEM       Memory ran out.
+ * @retval MUSTER_E_LIMIT       No descriptor is left.
+ * @retval MUSTER_E_SYSTEM      A system call failed; see muster_error::os_errno.
+ * @retval MUSTER_E_WOULD_DEADLOCK  Called inside a callback of the engine.
+ * @retval MUSTER_E_CANCELED    muster_context_cancel() was called during the wait.
+ * @retval MUSTER_E_CLOSED      The cluster or its context is closed.
+ * @retval MUSTER_E_FORKED      The cluster belongs to the parent process.
+ * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
+MUSTER_API muster_status muster_cluster_store(muster_cluster *cluster, int64_t timeout_ns, muster_store **out_store,
+                                              muster_error *error);
+
+/** Begins to open the store of a cluster, as muster_cluster_store() does. ::MUSTER_DONE_OPEN has the store, or the
+ * status and the detail of the failure. muster_queue_cancel_operation() cancels it.
+ * @param[in]  cluster     Cluster of this member, which has joined.
+ * @param[in]  timeout_ns  Maximum time, at least 1; -1: no limit.
+ * @param[in]  queue       Queue of the same context for the completion.
+ * @param[in]  tag         Returned in muster_completion::tag.
+ * @param[out] error       Detail on failure, or NULL.
+ * @begun{::MUSTER_DONE_OPEN}
+ * @retval MUSTER_E_ARG     A value is missing or out of range, or the queue is of another context; the error names it.
+ * @retval MUSTER_E_NOMEM   Memory or threads ran out.
+ * @threads{any} @blocks{no} @since 0.1 */
+MUSTER_API muster_status muster_cluster_store_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue,
+                                                    uint64_t tag, muster_error *error);
 
 /** Cancels the current waits in muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and
  * muster_cluster_close().

@@ -27,6 +27,7 @@
 #ifndef MUSTER_GROUP_H
 #define MUSTER_GROUP_H
 
+#include <muster/cluster.h>
 #include <muster/rendezvous.h>
 #include <muster/store.h>
 #include <muster/stream.h>
@@ -109,12 +110,14 @@ typedef struct muster_group_operation {
 /** Flags of muster_group_config::flags. */
 enum muster_group_flag {
     MUSTER_GROUP_NO_SHARED_MEMORY =
-        1,                    /**< The members use streams also within a host. One member is enough to decide. */
-    MUSTER_GROUP_MESSAGES = 2 /**< Each two members have a second stream, for muster_group_send(). The same at all
-                                   members. */
+        1,                          /**< The members use streams also within a host. One member is enough to decide. */
+    MUSTER_GROUP_MESSAGES = 2,      /**< Each two members have a second stream, for muster_group_send(). The same at all
+                                         members. */
+    MUSTER_GROUP_RANK_OF_MEMBER = 4 /**< With `cluster`: ranks are the numbers of the members, 0 of the master. So no
+                                         worker may have been lost or removed before. */
 };
 
-/** How to open a group. The members find each other by a round, or by a store, or by a list of addresses. */
+/** How to open a group. The members find each other by a round, a store, a cluster, or by a list of addresses. */
 typedef struct muster_group_config {
     uint32_t struct_size; /**< sizeof(muster_group_config) of the caller. */
     uint32_t flags;       /**< ::muster_group_flag values, or'ed. */
@@ -136,6 +139,10 @@ typedef struct muster_group_config {
     uint64_t slot_bytes;      /**< Shared memory of a member for one step of an operation: a multiple of 4096, up to
                                    16 MiB, the same at all members. The members of a host use 2 * (size + 1) times as
                                    much together. 0: by the size of the group, 64 KiB to 512 KiB. */
+    muster_cluster *cluster;  /**< Cluster of which all members are those of the group, or a part; the group finds its
+                                   members by the store of the cluster, see muster_cluster_store(). With
+                                   ::MUSTER_GROUP_RANK_OF_MEMBER the rank is the number of this process in the cluster,
+                                   else it is `rank`. Or NULL. */
 } muster_group_config;
 
 /** Opens a group; returns when all members have connected to each other. A collective call: every member makes it.

@@ -9,6 +9,7 @@
 #include "cluster/worker/worker.hpp"
 #include "context/host_call.hpp"
 #include "queue/begun_call.hpp"
+#include "store/backend/store.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -30,13 +31,6 @@ Result<void> check_context(muster_context *context) {
     if (context == nullptr) return Error::make(MUSTER_E_ARG, "no context");
     if (unwrap(context)->forked()) return Error::from_status(MUSTER_E_FORKED);
     if (unwrap(context)->closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
-    return {};
-}
-
-template <size_t N>
-Result<void> zero(const uint64_t (&reserved)[N]) {
-    for (const uint64_t field : reserved)
-        if (field != 0) return Error::make(MUSTER_E_ARG, "reserved1 is not zero");
     return {};
 }
 
@@ -160,9 +154,11 @@ Result<void> read_cluster_config(muster_context *context, const muster_cluster_c
     if (config.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", config.flags);
     if (config.topology > MUSTER_CLUSTER_CUSTOM)
         return Error::make(MUSTER_E_ARG, "there is no topology %u", config.topology);
-    if (auto ok = zero(config.reserved1); !ok) return ok;
+    if (config.reserved1 != 0) return Error::make(MUSTER_E_ARG, "reserved1 is not zero");
     if (config.listen == nullptr && config.listen_bytes != 0)
         return Error::make(MUSTER_E_ARG, "listen_bytes is set, but there is no listen");
+    if (config.store == nullptr && config.store_bytes != 0)
+        return Error::make(MUSTER_E_ARG, "store_bytes is set, but there is no store");
     if (config.join_timeout_ns < 0)
         return Error::make(MUSTER_E_ARG, "join_timeout_ns is %lld", static_cast<long long>(config.join_timeout_ns));
     if (config.leave_timeout_ns < 0)
@@ -284,6 +280,65 @@ extern "C" muster_status muster_cluster_cancel(muster_cluster *cluster) {
     return inside(cluster, [](Cluster &self) {
         self.cancel();
         return Status{MUSTER_OK};
+    });
+}
+
+namespace {
+
+Result<Ref<Store>> open_store_of(Cluster &cluster, Deadline &deadline) {
+    auto address = cluster.store_address(deadline);
+    if (!address) return address.error();
+    muster_store_config config = {};
+    config.struct_size = sizeof config;
+    return Store::open(cluster.context(), *address, config, deadline);
+}
+
+Result<void> check_store_call(muster_cluster *cluster, int64_t timeout_ns) {
+    if (cluster == nullptr) return Error::make(MUSTER_E_ARG, "no cluster");
+    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: a store is not opened in no time");
+    if (unwrap(cluster)->cluster().forked()) return Error::from_status(MUSTER_E_FORKED);
+    return {};
+}
+
+} // namespace
+
+extern "C" muster_status muster_cluster_store(muster_cluster *cluster, int64_t timeout_ns, muster_store **out_store,
+                                              muster_error *error) {
+    if (out_store != nullptr) *out_store = nullptr;
+    return boundary(error, [&]() -> Result<void> {
+        if (out_store == nullptr) return Error::make(MUSTER_E_ARG, "no place for the store");
+        if (auto done = check_store_call(cluster, timeout_ns); !done) return done;
+        const Ref<ClusterHandle> handle(unwrap(cluster));
+        const Ref<Cluster> self(&handle->cluster());
+        const HostCall call(self->context(), handle.get(), HostCall::EndedBy::context_too);
+        Deadline deadline(timeout_ns);
+        auto store = open_store_of(*self, deadline);
+        if (!store && store.error().status > 0) {
+            report(error, store.error());
+            return Result<void>::positive(store.error().status);
+        }
+        if (!store) return store.error();
+        *out_store = wrap(store->detach());
+        return {};
+    });
+}
+
+extern "C" muster_status muster_cluster_store_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue,
+                                                    uint64_t tag, muster_error *error) {
+    return boundary(error, [&]() -> Result<void> {
+        if (auto done = check_store_call(cluster, timeout_ns); !done) return done;
+        const Ref<Cluster> self(&unwrap(cluster)->cluster());
+        Deadline deadline(timeout_ns);
+        if (!deadline.endless()) deadline.at(); // time runs from here
+        const auto open = [self, deadline]() mutable {
+            BegunCall::Outcome outcome;
+            auto store = open_store_of(*self, deadline);
+            if (!store) return outcome.why = store.error(), outcome;
+            outcome.handle = wrap(store->get());
+            outcome.object = std::move(*store);
+            return outcome;
+        };
+        return BegunCall::begin({self->context(), MUSTER_DONE_OPEN, open}, queue, tag);
     });
 }
 

@@ -69,7 +69,7 @@ muster_status muster_group_open(muster_context *context, const muster_group_conf
             return Error::make(MUSTER_E_WOULD_DEADLOCK, "a group is opened inside a callback of the engine");
         muster_group_config read;
         if (auto done = read_config(config, read, "muster_group_config"); !done) return done;
-        if (read.flags & ~uint32_t{MUSTER_GROUP_NO_SHARED_MEMORY | MUSTER_GROUP_MESSAGES})
+        if (read.flags & ~uint32_t{MUSTER_GROUP_NO_SHARED_MEMORY | MUSTER_GROUP_MESSAGES | MUSTER_GROUP_RANK_OF_MEMBER})
             return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", read.flags);
         const HostCall call(*self, nullptr, HostCall::EndedBy::context_too);
         Deadline deadline(timeout_ns);

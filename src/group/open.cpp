@@ -4,6 +4,7 @@
 #include "base/hash.hpp"
 #include "group/group.hpp"
 #include "group/hello.hpp"
+#include "group/meeting_place.hpp"
 #include "transport/address.hpp"
 #include "transport/descriptor_channel.hpp"
 #include "transport/dial.hpp"
@@ -33,7 +34,6 @@ struct Handle { // of the C interface
     Handle &operator=(const Handle &) = delete;
     ~Handle() { release(object); }
 };
-using RoundStore = Handle<muster_store, muster_store_release>;
 using StoreResult = Handle<muster_store_result, muster_store_result_release>;
 
 uint64_t random_number() noexcept {
@@ -438,19 +438,9 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
     settings.flags = config.flags;
     settings.name =
         config.name != nullptr ? std::string(static_cast<const char *>(config.name), config.name_bytes) : "group";
-    RoundStore of_round;
-    muster_store *store = config.store;
-    if (config.round != nullptr) {
-        muster_round_info info;
-        if (const Status status = muster_round_get_info(config.round, &info); status != MUSTER_OK)
-            return Error::from_status(status);
-        Error why;
-        if (const Status status = muster_round_store(config.round, &of_round.object, &why); status != MUSTER_OK)
-            return why.status != MUSTER_OK ? why : Error::from_status(status);
-        settings.rank = info.rank;
-        settings.size = info.world;
-        store = of_round.object;
-    }
+    auto place = MeetingPlace::of(config, deadline, settings.rank, settings.size);
+    if (!place) return place.error();
+    muster_store *const store = place->store();
     if (settings.name.empty() || settings.name.size() > max_name)
         return Error::make(MUSTER_E_ARG, "name has %zu bytes, 1 to %zu", settings.name.size(), max_name);
     if (settings.size == 0 || settings.size > max_members)
@@ -460,7 +450,7 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
     if (auto chosen = choose_slots(config.slot_bytes, settings); !chosen) return chosen.error();
     if (store != nullptr) {
         if (config.addresses != nullptr)
-            return Error::make(MUSTER_E_ARG, "addresses is given, and a store or a round as well");
+            return Error::make(MUSTER_E_ARG, "addresses is given, and a store, a round or a cluster as well");
         if (config.listen == nullptr || config.listen_bytes == 0)
             return Error::make(MUSTER_E_ARG, "no address to listen at");
         settings.listen.assign(config.listen, config.listen_bytes);
@@ -472,9 +462,9 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
         opening.forget(store); // every member has read it, or the group was not opened
         return opened;
     }
-    if (config.listen != nullptr) return Error::make(MUSTER_E_ARG, "listen is given, and neither store nor round");
+    if (config.listen != nullptr) return Error::make(MUSTER_E_ARG, "listen is given, and no store, round or cluster");
     if (config.addresses == nullptr && settings.size > 1)
-        return Error::make(MUSTER_E_ARG, "no round, no store, and no addresses");
+        return Error::make(MUSTER_E_ARG, "no round, store, cluster or addresses");
     if (settings.size == 1) return Group::make(context, settings, alone());
     std::vector<std::string> addresses = split_lines({config.addresses, config.addresses_bytes});
     if (addresses.size() != settings.size)

@@ -136,6 +136,30 @@ SCENARIO(cluster, streams) {
     close_cluster(p.cluster);
 }
 
+SCENARIO(cluster, store) {
+    Place p;
+    come_together(p, false);
+    Store first;
+    const muster_status status = CALL(muster_cluster_store, p.worker, patience, first.out(), &error);
+    if (status != MUSTER_OK) {
+        expect_fault("muster_cluster_store", status);
+        ended();
+    }
+    const muster_status begun = CALL(muster_cluster_store_begin, p.cluster, patience, p.queue, 9, &error);
+    if (begun != MUSTER_OK) {
+        expect_fault("muster_cluster_store_begin", begun);
+        ended();
+    }
+    void *const opened = take_ok(p.queue, MUSTER_DONE_OPEN, 9, "muster_cluster_store").object;
+    const Store other(static_cast<muster_store *>(opened));
+    muster_store_op set{};
+    set.kind = MUSTER_STORE_SET;
+    set.key = "a";
+    set.key_bytes = 1;
+    StoreResult result;
+    OK(muster_store_do, first, &set, 1, patience, result.out(), &error);
+}
+
 SCENARIO(cluster, broadcast) {
     Place p;
     come_together(p, true);

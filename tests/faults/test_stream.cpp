@@ -58,7 +58,8 @@ void calls_that_wait(Ends &e) {
     EXPECT(CALL(muster_stream_reason, one, nullptr, &error) <= 0);
     char text[256];
     OK(muster_stream_peer, one, text, sizeof text, &bytes);
-    EXPECT(CALL(muster_stream_local_address, one, text, sizeof text, &bytes) == MUSTER_E_UNSUPPORTED);
+    const muster_status own = CALL(muster_stream_local_address, one, text, sizeof text, &bytes);
+    EXPECT(own == MUSTER_OK || own == MUSTER_E_UNSUPPORTED || has_fired());
     const muster_status status = CALL(muster_stream_exit_with_peer, one, -1);
     EXPECT(status == MUSTER_OK || status == MUSTER_E_UNSUPPORTED);
     OK(muster_stream_abort, one, 42, "enough", 6);

@@ -238,6 +238,37 @@ function tests.what_goes_wrong_in_a_call_is_told_where_it_was_made()
     end)
 end
 
+function tests.members_share_a_store_and_are_a_group()
+    in_cluster(2, function(cluster, loop)
+        local store = assert(cluster:store(20 * second))
+        assert(store:ask { kind = muster.STORE_SET, key = 'greeting', value = 'hello' })
+        local sum_up = function()
+            local groups = require 'muster.group'
+            local group = groups.open(muster_here.loop, { cluster = muster_here, size = 3 })
+            local found = muster_here:store():ask { kind = require('muster').STORE_GET, key = 'greeting' }
+            return group:all_reduce('+', { group.rank, 1 })[1], found[1].value, group:close()
+        end
+        local found, done = {}, 0
+        for member = 1, 2 do
+            loop:spawn(function()
+                found[member] = { cluster:call(member, sum_up) }
+                done = done + 1
+                loop:tell 'done'
+            end)
+        end
+        local begun = loop:sleep(0.01)
+        local group = require('muster.group').open(loop, { cluster = cluster, size = 3 })
+        check.equal(group.rank, 0)
+        check.equal(group:all_reduce('+', { 0, 1 })[1], 3)
+        group:close()
+        while done < 2 do loop:wait 'done' end
+        for member = 1, 2 do
+            check.equal(found[member][1], 3)
+            check.equal(found[member][2], 'hello')
+        end
+    end)
+end
+
 function tests.calls_end_when_their_worker_dies()
     in_cluster(2, function(cluster, loop)
         local pid = tonumber(cluster:member(1).pid)

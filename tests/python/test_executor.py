@@ -57,6 +57,20 @@ def give_unfit():
     return Unfit()
 
 
+def greet_and_say_who(key):
+    store = muster.worker.store()
+    store.set("here", str(muster.worker.number()))
+    return store.get(key, timeout=30)
+
+
+def sum_of_ranks(size):
+    rank = muster.worker.number()
+    with muster.Group(store=muster.worker.store(), rank=rank, size=size) as group:
+        mine = array.array("q", [rank, 1])
+        group.all_reduce(mine)
+        return list(mine)
+
+
 def executor(workers, **more):
     return muster.Executor(workers, env={"PYTHONPATH": os.pathsep.join([HERE, sys.path[0], *sys.path[1:2]])}, **more)
 
@@ -88,6 +102,25 @@ class Executors(unittest.TestCase):
             self.assertEqual(workers.submit(len, large).result(30), 10_000_000)
         with self.assertRaises(RuntimeError):
             workers.submit(square, 1)
+
+    def test_the_store_that_all_share(self):
+        with executor(2) as workers:
+            workers.wait_for(2)
+            store = workers.store()
+            store.set("greeting", "hello")
+            self.assertEqual(workers.submit(greet_and_say_who, "greeting").result(30), b"hello")
+            store.wait("here", timeout=30)
+        with self.assertRaises(RuntimeError):
+            muster.worker.number()
+
+    def test_a_group_of_master_and_workers(self):
+        with executor(2) as workers:
+            workers.wait_for(2)
+            sums = [workers.submit(sum_of_ranks, 3) for _ in range(2)]
+            with muster.Group(store=workers.store(), rank=0, size=3) as group:
+                mine = array.array("q", [0, 1])
+                group.all_reduce(mine)
+            self.assertEqual([list(mine)] + [one.result(30) for one in sums], [[3, 3]] * 3)
 
     def test_failures_of_functions(self):
         with executor(1) as workers:

@@ -20,6 +20,7 @@ local muster = require 'muster'
 local loops = require 'muster.loop'
 local packing = require 'muster.pack'
 local maps = require 'muster.map'
+local stores = require 'muster.store'
 local C = muster.C
 local OK, AGAIN = muster.OK, muster.AGAIN
 
@@ -478,6 +479,14 @@ end
 function Cluster:remove(member, grace_ns) return self.handle:remove(member, grace_ns or -1) end
 -- Interrupts what a worker does.
 function Cluster:interrupt(member) return self.handle:interrupt(member) end
+-- In a task: the store that the members share, as of muster.store; the master serves it until the cluster ends.
+function Cluster:store(timeout_ns)
+    local status, object, why = self.loop:complete(function(tag)
+        return self.handle:store_begin(timeout_ns or 60e9, self.loop.queue, tag)
+    end)
+    if status ~= muster.OK then return nil, why, status end
+    return stores.of(self.loop, muster.adopt('store', object))
+end
 -- What is known of a member: a muster_member_info.
 function Cluster:member(member) return self.handle:get_member(member) end
 

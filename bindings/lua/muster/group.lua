@@ -8,6 +8,7 @@
 -- Every member calls the same operations in the same order. What did not end with MUSTER_OK gives nil, a sentence, the status and
 -- the rank at fault. open(), split(), close() and a reduction that is a Lua function hold up the whole program; everything
 -- else lets other tasks go on. Arrays of other types: run(), with cdata.
+local bit = require 'bit'
 local ffi = require 'ffi'
 local muster = require 'muster'
 local C = muster.C
@@ -21,10 +22,13 @@ local function group_of(loop, handle)
     return setmetatable({ loop = loop, handle = handle, rank = handle:rank(), size = handle:size(), functions = {} }, Group)
 end
 
--- config: a table of the fields of muster_group_config; `listen` may be left out where all members are on this host.
+-- config: a table of the fields of muster_group_config; `cluster`: a muster.cluster, whose members have their numbers as ranks; `listen` may be left out where all members are on this host.
 local function open(loop, config, timeout_ns)
     local given = { listen = not config.addresses and 'tcp://127.0.0.1:0' or nil }
     for name, value in pairs(config) do given[name] = value end
+    if type(given.cluster) == 'table' then
+        given.cluster, given.flags = given.cluster.handle, bit.bor(given.flags or 0, muster.GROUP_RANK_OF_MEMBER)
+    end
     return group_of(loop, assert(muster.group_open(loop.context, given, timeout_ns or 60e9)))
 end
 

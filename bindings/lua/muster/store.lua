@@ -102,4 +102,4 @@ function Member:events()
     end
 end
 
-return { open = open, results = results, rendezvous = rendezvous }
+return { open = open, of = store_of, results = results, rendezvous = rendezvous }

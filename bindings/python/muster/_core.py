@@ -468,6 +468,13 @@ def context():
         return _default
 
 
+def adopt_context(made):
+    """Makes it the context of this process, if there is none."""
+    global _default  # pylint: disable=global-statement
+    with _default_lock:
+        _default = _default or made
+
+
 def configure(**options):
     """Options of the context of this process, before it is used: see Context."""
     with _default_lock:

@@ -212,6 +212,7 @@ MUSTER_GROUP_EXCLUSIVE = 1
 # muster_group_flag
 MUSTER_GROUP_NO_SHARED_MEMORY = 1
 MUSTER_GROUP_MESSAGES = 2
+MUSTER_GROUP_RANK_OF_MEMBER = 4
 
 # muster_group_member_state
 MUSTER_GROUP_MEMBER_IDLE = 1
@@ -935,7 +936,9 @@ muster_cluster_config._fields_ = [
     ("queue", c_void_p),
     ("tag", c_uint64),
     ("max_broadcast_bytes", c_uint64),
-    ("reserved1", c_uint64 * 3),
+    ("store", c_char_p),
+    ("store_bytes", c_uint64),
+    ("reserved1", c_uint64),
 ]
 
 muster_launch._fields_ = [
@@ -1122,6 +1125,7 @@ muster_group_config._fields_ = [
     ("addresses", c_char_p),
     ("addresses_bytes", c_uint64),
     ("slot_bytes", c_uint64),
+    ("cluster", c_void_p),
 ]
 
 muster_group_status._fields_ = [
@@ -1680,6 +1684,8 @@ FUNCTIONS = {
     "muster_cluster_remove": (c_int32, [c_void_p, c_uint32, c_int64]),
     "muster_cluster_interrupt": (c_int32, [c_void_p, c_uint32]),
     "muster_cluster_next_event": (c_int32, [c_void_p, c_int64, POINTER(muster_cluster_event)]),
+    "muster_cluster_store": (c_int32, [c_void_p, c_int64, POINTER(c_void_p), POINTER(muster_error)]),
+    "muster_cluster_store_begin": (c_int32, [c_void_p, c_int64, c_void_p, c_uint64, POINTER(muster_error)]),
     "muster_cluster_cancel": (c_int32, [c_void_p]),
     "muster_cluster_dial": (c_int32, [c_void_p, c_uint32, c_void_p, c_size_t, c_int64, POINTER(c_void_p), POINTER(muster_error)]),
     "muster_cluster_dial_begin": (c_int32, [c_void_p, c_uint32, c_void_p, c_size_t, c_int64, c_void_p, c_uint64, POINTER(muster_error)]),
@@ -1988,7 +1994,7 @@ LAYOUT = {
     "muster_error": (256, {"status": 0, "os_errno": 4, "provider_code": 8, "rank": 16, "message_bytes": 20, "message": 24}),
     "muster_broker_config": (72, {"struct_size": 0, "flags": 4, "parent": 8, "parent_bytes": 16, "window_bytes": 24, "max_members": 32, "reserved": 36, "curve_file": 40, "curve_file_bytes": 48, "broker_secret": 56, "broker_secret_bytes": 64}),
     "muster_broker_stats": (128, {"members": 0, "brokers": 8, "has_parent": 16, "names": 24, "pairs": 32, "messages": 40, "bytes": 48, "queued_bytes": 56, "connections": 64, "refused": 72, "lost": 80, "multicasts": 88, "reserved": 96}),
-    "muster_cluster_config": (96, {"struct_size": 0, "flags": 4, "topology": 8, "max_connections": 12, "listen": 16, "listen_bytes": 24, "join_timeout_ns": 32, "leave_timeout_ns": 40, "queue": 48, "tag": 56, "max_broadcast_bytes": 64, "reserved1": 72}),
+    "muster_cluster_config": (96, {"struct_size": 0, "flags": 4, "topology": 8, "max_connections": 12, "listen": 16, "listen_bytes": 24, "join_timeout_ns": 32, "leave_timeout_ns": 40, "queue": 48, "tag": 56, "max_broadcast_bytes": 64, "store": 72, "store_bytes": 80, "reserved1": 88}),
     "muster_launch": (112, {"struct_size": 0, "flags": 4, "manager": 8, "count": 16, "reserved": 20, "argv": 24, "envp": 32, "directory": 40, "listen": 48, "ident": 56, "connect_idents": 64, "options": 72, "reserved1": 80}),
     "muster_cluster_event": (544, {"kind": 0, "member": 4, "status": 8, "label_bytes": 12, "stream": 16, "text_bytes": 24, "reserved": 28, "label": 32, "text": 288, "broadcast": 520, "data": 528, "size_bytes": 536}),
     "muster_member_info": (1336, {"member": 0, "state": 4, "pid": 8, "data": 16, "host": 24, "address": 280, "reserved": 1304}),
@@ -2002,7 +2008,7 @@ LAYOUT = {
     "muster_forwarder_config": (80, {"struct_size": 0, "flags": 4, "address": 8, "max_hops": 16, "max_peers": 20, "max_message_bytes": 24, "max_queued_bytes": 32, "max_queued_messages": 40, "max_unrouted_messages": 44, "max_waiting": 48, "reserved": 52, "inbox": 56, "queue": 64, "tag": 72}),
     "muster_forwarder_stats": (80, {"peers": 0, "forwarded": 8, "delivered": 16, "undelivered": 24, "hop_limit": 32, "waiting": 40, "reserved": 48}),
     "muster_group_operation": (64, {"struct_size": 0, "kind": 4, "type": 8, "reduction": 12, "root": 16, "flags": 20, "count": 24, "input": 32, "output": 40, "counts": 48, "output_counts": 56}),
-    "muster_group_config": (88, {"struct_size": 0, "flags": 4, "rank": 8, "size": 12, "round": 16, "store": 24, "name": 32, "name_bytes": 40, "listen": 48, "listen_bytes": 56, "addresses": 64, "addresses_bytes": 72, "slot_bytes": 80}),
+    "muster_group_config": (96, {"struct_size": 0, "flags": 4, "rank": 8, "size": 12, "round": 16, "store": 24, "name": 32, "name_bytes": 40, "listen": 48, "listen_bytes": 56, "addresses": 64, "addresses_bytes": 72, "slot_bytes": 80, "cluster": 88}),
     "muster_group_status": (32, {"state": 0, "kind": 4, "sequence": 8, "shares_memory": 16, "reserved": 20}),
     "muster_manager_request": (64, {"struct_size": 0, "operation": 4, "member": 8, "count": 12, "from": 16, "reserved": 20, "data": 24, "launch": 32, "address": 40, "cluster": 48, "cluster_tag": 56}),
     "muster_manager_ops": (64, {"struct_size": 0, "flags": 4, "launch": 8, "connect": 16, "connect_worker": 24, "manage": 32, "kill": 40, "cancel": 48, "destroy": 56}),

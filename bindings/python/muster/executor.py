@@ -15,6 +15,7 @@ from . import _pickles
 from . import _surface as c
 from . import trace
 from ._core import Error, Handle, call, check, clusters, context, encoded, error_of, in_slices, lib, ns, wait
+from .store import Store
 from .streams import Stream
 from .worker import LABEL
 
@@ -132,6 +133,12 @@ class Executor(Handle, concurrent.futures.Executor):
                 raise error_of(c.MUSTER_TIMEOUT)
             if len(self._members) < count:
                 raise self._failure
+
+    def store(self, timeout: typing.Optional[float] = 60) -> Store:
+        """The store that this process and its workers share, until the executor is closed: `muster.worker.store()` is that
+        of a worker. With it they can be a group, too: `Group(store=..., rank=muster.worker.number(), size=...)`, where this
+        process has rank 0."""
+        return Store.of_cluster(self.handle, self._context, timeout)
 
     def interrupt(self, worker: int) -> None:
         """Raises KeyboardInterrupt in the function that this worker calls."""

@@ -93,6 +93,13 @@ class Store(Handle):
         super().__init__(_handle)
 
     @staticmethod
+    def of_cluster(cluster, opener, timeout) -> "Store":
+        """The store that the members of a cluster share; `cluster`: its handle."""
+        handle = wait(opener.completions.begin(
+            lambda queue, tag, error: lib.muster_cluster_store_begin(cluster, ns(timeout), queue, tag, error), Store._opened))
+        return Store(None, opener=opener, _handle=handle)
+
+    @staticmethod
     def _opened(entry, detail):
         check(entry.status, detail)
         return entry.object

@@ -9,11 +9,14 @@ import sys
 import threading
 import traceback
 
-from . import _pickles
+from . import _core, _pickles
 from . import _surface as c
 from . import trace
 from ._core import Context, Error, call, in_slices, lib, ns
+from .store import Store
 from .streams import Stream
+
+_cluster, _opener = None, None  # of this process
 
 LABEL = b"muster.executor 1"
 
@@ -57,6 +60,22 @@ class _Interrupts:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def number() -> int:
+    """The number of this worker among the members of its cluster, from 1."""
+    return lib.muster_cluster_self(_of_this_process())
+
+
+def store(timeout=60) -> Store:
+    """The store that the members of the cluster share: the one of `Executor.store()`."""
+    return Store.of_cluster(_of_this_process(), _opener, timeout)
+
+
+def _of_this_process():
+    if _cluster is None:
+        raise RuntimeError("this process is no worker of a muster.Executor")
+    return _cluster
+
+
 def _answer(task):
     """(True, results) or (False, an exception that can be pickled, its traceback)."""
     try:
@@ -97,6 +116,7 @@ def _serve(stream):
 
 def main():
     """Serves the master until it lets this process go."""
+    global _cluster, _opener  # pylint: disable=global-statement
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     opener = _context()
     config = c.muster_worker_config()
@@ -104,6 +124,8 @@ def main():
     config.flags = c.MUSTER_WORKER_EXIT_WITH_MASTER | c.MUSTER_WORKER_RAISE_INTERRUPT
     cluster = ctypes.c_void_p()
     call("muster_worker_start", opener.handle, ctypes.byref(config), ns(60), ctypes.byref(cluster))
+    _cluster, _opener = cluster.value, opener
+    _core.adopt_context(opener)  # functions that open something use it, with the secret of the cluster
     streams = queue.SimpleQueue()
     threading.Thread(target=_events, args=(cluster.value, opener, streams), daemon=True).start()
     while True:

@@ -30,7 +30,8 @@ ClusterMaster::ClusterMaster(Context &context, const muster_cluster_config &conf
                              Ref<Queue> events)
     : Cluster(context, std::move(completions), std::move(events), config.tag), topology_(config.topology),
       join_timeout_ns_(config.join_timeout_ns > 0 ? config.join_timeout_ns : default_join_ns),
-      leave_timeout_ns_(config.leave_timeout_ns > 0 ? config.leave_timeout_ns : default_leave_ns) {
+      leave_timeout_ns_(config.leave_timeout_ns > 0 ? config.leave_timeout_ns : default_leave_ns),
+      store_(context, config.store == nullptr ? std::string() : std::string(config.store, config.store_bytes)) {
     set_self(MUSTER_CLUSTER_MASTER);
 }
 
@@ -408,6 +409,19 @@ bool ClusterMaster::request_dial_back(ClusterDial &dial) {
     return worker->link->send(message);
 }
 
+void ClusterMaster::answer_find_store(WorkerRecord &worker, const ControlMessage &question) {
+    ControlMessage answer;
+    answer.kind = ControlMessage::location;
+    answer.number = question.number;
+    if (auto address = store_.address(address_)) {
+        answer.address = std::move(*address);
+    } else {
+        answer.status = address.error().status;
+        answer.text = address.error().message;
+    }
+    worker.link->send(answer);
+}
+
 void ClusterMaster::answer_locate(WorkerRecord &worker, const ControlMessage &question) {
     const uint32_t from = worker.member, to = question.member;
     ControlMessage answer;
@@ -555,6 +569,7 @@ bool ClusterMaster::would_deadlock_at_end() noexcept {
 
 void ClusterMaster::thread_ends() noexcept {
     progress_.erase();
+    store_.close();
     leave_served_managers(*this);
     offer_ = {};
     end_publication(closed());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 #include "cluster/launch/ticket.hpp"
+#include "cluster/lifecycle/cluster_store.hpp"
 #include "cluster/lifecycle/launch_keys.hpp"
 #include "cluster/lifecycle/progress.hpp"
 #include "cluster/lifecycle/worker_machine.hpp"
@@ -40,6 +41,7 @@ class ClusterMaster final : public Cluster {
     Status interrupt(uint32_t member);
     Status member(uint32_t member, muster_member_info &out) noexcept override;
     bool knows_all_members() const noexcept override { return true; }
+    Result<std::string> store_address(Deadline &) override { return store_.address(address_); }
     Status list(uint32_t *out, size_t capacity, size_t *out_count) noexcept;
     Status process_ended(const Queue &served_by, uint32_t member, std::string text);
     Ticket ticket(const LaunchPlan &plan, uint32_t member) const;
@@ -171,6 +173,7 @@ class ClusterMaster final : public Cluster {
     bool handle_message(WorkerRecord &worker, const ControlMessage &message); // false: the record may be gone
     void handle_hello(WorkerRecord &worker, const ControlMessage &hello);
     void answer_locate(WorkerRecord &worker, const ControlMessage &question);
+    void answer_find_store(WorkerRecord &worker, const ControlMessage &question);
     void pass_dial_back(WorkerRecord &worker, const ControlMessage &request);
     bool pass_on(WorkerRecord &worker, const ControlMessage &message); // false: it is for the master
     void interrupt_by_link(uint32_t member);
@@ -179,6 +182,7 @@ class ClusterMaster final : public Cluster {
     const uint32_t topology_;
     const int64_t join_timeout_ns_, leave_timeout_ns_;
     std::string address_; // of the listener; set before the thread starts
+    ClusterStore store_;
 
     // The cluster's thread.
     std::map<uint32_t, WorkerRecord> workers_;

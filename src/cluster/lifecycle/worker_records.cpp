@@ -374,6 +374,10 @@ bool ClusterMaster::handle_message(WorkerRecord &worker, const ControlMessage &m
         if (!has_joined) break;
         answer_locate(worker, message);
         return true;
+    case ControlMessage::find_store:
+        if (!has_joined) break;
+        answer_find_store(worker, message);
+        return true;
     case ControlMessage::dial_back:
         if (!has_joined) break;
         pass_dial_back(worker, message);

@@ -84,6 +84,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     Result<void> start_broadcast(Ref<class ClusterBroadcast> broadcast);
     void end_broadcast(Ref<class ClusterBroadcast> broadcast, const Error &why) noexcept; // soon
     virtual bool knows_all_members() const noexcept = 0; // may a broadcast name no members, and be sent to all?
+    virtual Result<std::string> store_address(Deadline &deadline) = 0; // of the store of the cluster
     // Ends it; MUSTER_TIMEOUT: some workers had to be killed. `timeout_ns` negative: the default.
     Status close(int64_t timeout_ns) noexcept;
     Status await_end() noexcept; // the second half of close()
@@ -111,6 +112,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
         return Trace::flow_of(id_ ^ uint64_t{from} << 32, number);
     }
     bool report_broadcast(uint32_t from, const std::string &label, Ref<BroadcastBytes> bytes); // false: too many wait
+    Result<void> check_joined() const noexcept;
     bool over() noexcept;
     void set_self(uint32_t member) noexcept;
 
@@ -240,7 +242,6 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     void tried(const Ref<ClusterDial> &dial, StreamHandle stream, const Error &why);
     void end_dial(ClusterDial &dial) noexcept;
     bool push(Event event) noexcept;
-    Result<void> check_joined() const noexcept;
     void dial_now(const Ref<ClusterDial> &dial);
     uint64_t untaken_bytes() const noexcept { return untaken_bytes_.load(std::memory_order_relaxed); }
     Object &owner() noexcept override { return *this; }

@@ -31,7 +31,8 @@ struct ControlMessage {
         leaving = 11,         // worker: it leaves, in order
         die = 12,             // master: kill your own process
         delivery_status = 13, // to the origin of broadcast `number`: the member it is about (4), status, text
-        broadcast_over = 14   // of the origin of broadcast `number`: nothing of it is needed any more
+        broadcast_over = 14,  // of the origin of broadcast `number`: nothing of it is needed any more
+        find_store = 15       // worker: at which address is the store of the cluster? Answered by a location
     };
     uint8_t kind = 0;
     uint32_t member = 0;

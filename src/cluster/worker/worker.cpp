@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cluster/worker/worker.hpp"
 
+#include "queue/future.hpp"
+
 #include "cluster/broadcast/broadcast.hpp"
 
 #include <algorithm>
@@ -95,8 +97,58 @@ void ClusterWorker::locate(uint32_t member, uint64_t number, Located then) {
     question.kind = ControlMessage::locate;
     question.member = member;
     question.number = number;
-    locating_[number] = std::move(then);
+    ask_master(question, std::move(then));
+}
+
+void ClusterWorker::ask_master(const ControlMessage &question, Located then) {
+    locating_[question.number] = std::move(then);
     if (link_) link_->send(question); // if that fails, the link is about to be over
+}
+
+namespace {
+
+// The address of the store of the cluster, once the master has answered; or why it does not. Any thread.
+class StoreQuestion final : public Object {
+  public:
+    explicit StoreQuestion(Context &context) noexcept : context_(context) {}
+    Result<std::string> wait(Deadline &deadline) {
+        const Status status = answer_.wait(context_, deadline);
+        if (status == MUSTER_OK) return std::move(answer_.value());
+        return status == MUSTER_TIMEOUT ? Error::make(MUSTER_TIMEOUT, "the master did not answer in time")
+                                        : Error::from_status(status);
+    }
+    // Held by what will be called with the answer, so it also ends where that is dropped.
+    struct Answerer {
+        Ref<StoreQuestion> question;
+        ~Answerer() { give(Error::make(MUSTER_E_PEER, "the master is gone, or the cluster is closed")); }
+        void give(Result<std::string> what) const noexcept {
+            question->answer_.complete(question->context_, std::move(what));
+        }
+    };
+
+  private:
+    Context &context_; // the caller has a reference
+    Future<Result<std::string>> answer_;
+};
+
+} // namespace
+
+Result<std::string> ClusterWorker::store_address(Deadline &deadline) {
+    if (auto in = check_joined(); !in) return in.error();
+    const auto asked = make_ref<StoreQuestion>(context());
+    auto answerer = std::make_shared<StoreQuestion::Answerer>(asked);
+    const bool is_posted = post([this, answerer = std::move(answerer)] {
+        if (!link_) return;
+        ControlMessage question;
+        question.kind = ControlMessage::find_store;
+        question.number = next_number();
+        ask_master(question, [answerer](const ControlMessage &answer) {
+            answerer->give(answer.status != MUSTER_OK ? Result<std::string>(error_in(answer))
+                                                      : Result<std::string>(answer.address));
+        });
+    });
+    if (!is_posted) return Error::make(MUSTER_E_CLOSED, "the cluster is closed");
+    return asked->wait(deadline);
 }
 
 void ClusterWorker::find_inbox(uint32_t member, FoundInbox then) {
@@ -173,6 +225,7 @@ void ClusterWorker::master_gone(const Error &why) {
     if (status.status >= 0) status.status = MUSTER_E_PEER;
     report_event(MUSTER_CLUSTER_MASTER_GONE, MUSTER_CLUSTER_MASTER, status, why.message);
     link_.reset();
+    locating_.clear();
     closing_ = true;
 }
 

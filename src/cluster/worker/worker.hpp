@@ -30,6 +30,7 @@ class ClusterWorker final : public Cluster {
     Error await() noexcept; // until it has joined; or the reason of the failure: then nothing of it is left
     Status member(uint32_t member, muster_member_info &out) noexcept override;
     bool knows_all_members() const noexcept override { return false; }
+    Result<std::string> store_address(Deadline &deadline) override;
 
   private:
     ClusterWorker(Context &context, Ticket ticket, const muster_worker_config &config, int64_t deadline_ns,
@@ -56,6 +57,7 @@ class ClusterWorker final : public Cluster {
     void begin_end(int64_t timeout_ns) override;
     bool has_ended() const noexcept override { return closing_; }
     void abandon() noexcept override;
+    void thread_ends() noexcept override { locating_.clear(); }
     void find(const Ref<ClusterDial> &dial) override;
     bool request_dial_back(ClusterDial &dial) override;
     void accepted(const ClusterHello &hello, StreamHandle stream) override;
@@ -66,6 +68,7 @@ class ClusterWorker final : public Cluster {
     void take(const ControlMessage &message);
     using Located = std::function<void(const ControlMessage &)>;
     void locate(uint32_t member, uint64_t number, Located then);
+    void ask_master(const ControlMessage &question, Located then); // answered by a location
     void interrupt();
     void master_gone(const Error &why);
     bool fail_link(const StepSubject &subject, const Error &why) override;

@@ -72,7 +72,9 @@ pub struct muster_cluster_config {
     pub queue: *mut muster_queue,
     pub tag: u64,
     pub max_broadcast_bytes: u64,
-    pub reserved1: [u64; 3],
+    pub store: *const c_char,
+    pub store_bytes: u64,
+    pub reserved1: u64,
 }
 
 impl Default for muster_cluster_config {
@@ -211,6 +213,10 @@ extern "C" {
     pub fn muster_cluster_interrupt(cluster: *mut muster_cluster, member: u32) -> muster_status;
     /// Takes the oldest event.
     pub fn muster_cluster_next_event(cluster: *mut muster_cluster, timeout_ns: i64, out_event: *mut muster_cluster_event) -> muster_status;
+    /// Opens the store that the members of a cluster share, for their own keys, a rendezvous or a group (muster_group_config.cluster).
+    pub fn muster_cluster_store(cluster: *mut muster_cluster, timeout_ns: i64, out_store: *mut *mut muster_store, error: *mut muster_error) -> muster_status;
+    /// Begins to open the store of a cluster, as muster_cluster_store() does.
+    pub fn muster_cluster_store_begin(cluster: *mut muster_cluster, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Cancels the current waits in muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close().
     pub fn muster_cluster_cancel(cluster: *mut muster_cluster) -> muster_status;
     /// Opens a stream to another member, which receives MUSTER_CLUSTER_STREAM.
@@ -263,7 +269,9 @@ mod layout {
         at!(muster_cluster_config, queue, 48);
         at!(muster_cluster_config, tag, 56);
         at!(muster_cluster_config, max_broadcast_bytes, 64);
-        at!(muster_cluster_config, reserved1, 72);
+        at!(muster_cluster_config, store, 72);
+        at!(muster_cluster_config, store_bytes, 80);
+        at!(muster_cluster_config, reserved1, 88);
         assert_eq!(size_of::<muster_launch>(), 112);
         at!(muster_launch, struct_size, 0);
         at!(muster_launch, flags, 4);

@@ -55,6 +55,7 @@ pub const MUSTER_GROUP_EXCLUSIVE: u32 = 1;
 // muster_group_flag: Flags of muster_group_config.flags.
 pub const MUSTER_GROUP_NO_SHARED_MEMORY: u32 = 1;
 pub const MUSTER_GROUP_MESSAGES: u32 = 2;
+pub const MUSTER_GROUP_RANK_OF_MEMBER: u32 = 4;
 
 // muster_group_member_state: What is known about a member; the value of muster_group_status.state.
 pub const MUSTER_GROUP_MEMBER_IDLE: u32 = 1;
@@ -112,6 +113,7 @@ pub struct muster_group_config {
     pub addresses: *const c_char,
     pub addresses_bytes: u64,
     pub slot_bytes: u64,
+    pub cluster: *mut muster_cluster,
 }
 
 impl Default for muster_group_config {
@@ -216,7 +218,7 @@ mod layout {
         at!(muster_group_operation, output, 40);
         at!(muster_group_operation, counts, 48);
         at!(muster_group_operation, output_counts, 56);
-        assert_eq!(size_of::<muster_group_config>(), 88);
+        assert_eq!(size_of::<muster_group_config>(), 96);
         at!(muster_group_config, struct_size, 0);
         at!(muster_group_config, flags, 4);
         at!(muster_group_config, rank, 8);
@@ -230,6 +232,7 @@ mod layout {
         at!(muster_group_config, addresses, 64);
         at!(muster_group_config, addresses_bytes, 72);
         at!(muster_group_config, slot_bytes, 80);
+        at!(muster_group_config, cluster, 88);
         assert_eq!(size_of::<muster_group_status>(), 32);
         at!(muster_group_status, state, 0);
         at!(muster_group_status, kind, 4);

@@ -2,7 +2,7 @@
 use crate::error::{check, check_status, text_of, Error, Result, Status};
 use crate::process::{c_string, Words};
 use crate::stream::Stream;
-use crate::{timeout_ns, Context, Queue};
+use crate::{timeout_ns, Context, Queue, Store};
 use muster_sys as sys;
 use std::ffi::{CString, OsString};
 use std::ops::Deref;
@@ -346,6 +346,13 @@ impl Cluster {
                 return Ok(Some(known));
             }
         }
+    }
+
+    /// The store that the members of the cluster share; the master serves it until the cluster ends.
+    pub fn store(&self, timeout: Option<Duration>) -> Result<Store> {
+        let mut raw = ptr::null_mut();
+        check(|detail| unsafe { sys::muster_cluster_store(self.raw, timeout_ns(timeout), &mut raw, detail) })?;
+        Ok(Store::adopt(raw))
     }
 
     /// Opens a stream to another member, which is told the label: at most 255 bytes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 use crate::error::{check, check_status, cut, Error, Result, Status};
-use crate::{timeout_ns, Context, Round, Store};
+use crate::{timeout_ns, Cluster, Context, Round, Store};
 use muster_sys as sys;
 use std::any::Any;
 use std::marker::PhantomData;
@@ -195,13 +195,28 @@ impl Group {
         Group::open(context, given, config, timeout)
     }
 
+    /// The group of the members of a cluster, whose ranks are their numbers: 0 of the master, 1 to `size` - 1 of the workers.
+    pub fn in_cluster(
+        context: &Context,
+        cluster: &Cluster,
+        size: u32,
+        config: &GroupConfig,
+        timeout: Option<Duration>,
+    ) -> Result<Group> {
+        let mut given = sys::muster_group_config::sized();
+        given.cluster = cluster.as_raw();
+        given.flags = sys::MUSTER_GROUP_RANK_OF_MEMBER;
+        given.size = size;
+        Group::open(context, given, config, timeout)
+    }
+
     fn open(
         context: &Context,
         mut given: sys::muster_group_config,
         config: &GroupConfig,
         timeout: Option<Duration>,
     ) -> Result<Group> {
-        given.flags = if config.no_shared_memory { sys::MUSTER_GROUP_NO_SHARED_MEMORY } else { 0 }
+        given.flags |= if config.no_shared_memory { sys::MUSTER_GROUP_NO_SHARED_MEMORY } else { 0 }
             | if config.messages { sys::MUSTER_GROUP_MESSAGES } else { 0 };
         given.listen = config.listen.as_ptr().cast();
         given.listen_bytes = config.listen.len() as u64;

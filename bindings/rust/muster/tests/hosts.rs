@@ -4,8 +4,8 @@ mod common;
 
 use common::readable;
 use muster::{
-    Cluster, ClusterConfig, ClusterEvent, Context, ContextConfig, Error, Event, Launch, Listener, Queue, Requests,
-    Status, Stream, Transport, TransportServer, WorkerConfig,
+    Cluster, ClusterConfig, ClusterEvent, Context, ContextConfig, Error, Event, Group, GroupConfig, Launch, Listener,
+    Queue, Reduce, Requests, Status, Stream, Transport, TransportServer, WorkerConfig,
 };
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -78,7 +78,25 @@ fn who_begins_to_come_in_is_told_how_it_ended() {
         Some(ClusterEvent::Joined(number)) => assert_eq!((number, worker.number()), (1, 1)),
         _ => panic!("another event"),
     }
+    // Both have the store of the cluster, and are the members of a group.
+    master.store(SOON).unwrap().set("greeting", "hello", SOON).unwrap();
+    assert_eq!(worker.store(SOON).unwrap().get("greeting", SOON).unwrap(), b"hello");
+    let of = GroupConfig { listen: "tcp://127.0.0.1:0".into(), ..GroupConfig::default() };
+    let sum = |context: &Context, cluster: &Cluster| {
+        let group = Group::in_cluster(context, cluster, 2, &of, SOON).unwrap();
+        assert_eq!(group.rank(), cluster.number());
+        let mut values = [u64::from(group.rank()) + 1];
+        group.all_reduce(Reduce::Sum, &mut values, SOON).unwrap();
+        group.close(SOON).unwrap();
+        values[0]
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(|| sum(&own, &worker));
+        assert_eq!(sum(&context, &master), 3);
+        assert_eq!(other.join().unwrap(), 3);
+    });
     worker.close(None).unwrap();
+    assert_eq!(worker.store(SOON).unwrap_err().status(), Status::CLOSED);
     master.close(SOON).unwrap();
 }
 

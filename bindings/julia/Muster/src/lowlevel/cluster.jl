@@ -55,10 +55,12 @@ struct muster_cluster_config # 96 bytes
     queue::Ptr{muster_queue}
     tag::UInt64
     max_broadcast_bytes::UInt64
-    reserved1::NTuple{3, UInt64}
+    store::Ptr{UInt8}
+    store_bytes::UInt64
+    reserved1::UInt64
 end
-muster_cluster_config(; flags = 0, topology = 0, max_connections = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, max_broadcast_bytes = 0, reserved1 = ntuple(_ -> zero(UInt64), 3)) =
-    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, max_connections, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, max_broadcast_bytes, reserved1)
+muster_cluster_config(; flags = 0, topology = 0, max_connections = 0, listen = C_NULL, listen_bytes = 0, join_timeout_ns = 0, leave_timeout_ns = 0, queue = C_NULL, tag = 0, max_broadcast_bytes = 0, store = C_NULL, store_bytes = 0, reserved1 = 0) =
+    muster_cluster_config(sizeof(muster_cluster_config), flags, topology, max_connections, listen, listen_bytes, join_timeout_ns, leave_timeout_ns, queue, tag, max_broadcast_bytes, store, store_bytes, reserved1)
 
 # What to launch; zero means the default named here.
 struct muster_launch # 112 bytes
@@ -165,6 +167,18 @@ const at_muster_cluster_next_event = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_cluster_next_event => at_muster_cluster_next_event)
 @inline muster_cluster_next_event(cluster, timeout_ns, out_event) =
     ccall(at_muster_cluster_next_event[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_cluster_event}), cluster, timeout_ns, out_event)
+
+# Opens the store that the members of a cluster share, for their own keys, a rendezvous or a group (muster_group_config::cluster).
+const at_muster_cluster_store = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_store => at_muster_cluster_store)
+@inline muster_cluster_store(cluster, timeout_ns, out_store, error) =
+    ccall(at_muster_cluster_store[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{Ptr{muster_store}}, Ptr{muster_error}), cluster, timeout_ns, out_store, error)
+
+# Begins to open the store of a cluster, as muster_cluster_store() does.
+const at_muster_cluster_store_begin = Ref{Ptr{Cvoid}}(C_NULL)
+push!(functions, :muster_cluster_store_begin => at_muster_cluster_store_begin)
+@inline muster_cluster_store_begin(cluster, timeout_ns, queue, tag, error) =
+    ccall(at_muster_cluster_store_begin[], muster_status, (Ptr{muster_cluster}, Int64, Ptr{muster_queue}, UInt64, Ptr{muster_error}), cluster, timeout_ns, queue, tag, error)
 
 # Cancels the current waits in muster_cluster_next_event(), muster_cluster_dial(), muster_cluster_broadcast() and muster_cluster_close().
 const at_muster_cluster_cancel = Ref{Ptr{Cvoid}}(C_NULL)

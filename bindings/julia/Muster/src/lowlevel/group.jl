@@ -43,6 +43,7 @@ const MUSTER_GROUP_EXCLUSIVE = UInt32(1)
 # muster_group_flag: Flags of muster_group_config::flags.
 const MUSTER_GROUP_NO_SHARED_MEMORY = UInt32(1)
 const MUSTER_GROUP_MESSAGES = UInt32(2)
+const MUSTER_GROUP_RANK_OF_MEMBER = UInt32(4)
 
 # muster_group_member_state: What is known about a member; the value of muster_group_status::state.
 const MUSTER_GROUP_MEMBER_IDLE = UInt32(1)
@@ -70,7 +71,7 @@ muster_group_operation(; kind = 0, type_ = 0, reduction = 0, root = 0, flags = 0
     muster_group_operation(sizeof(muster_group_operation), kind, type_, reduction, root, flags, count, input, output, counts, output_counts)
 
 # How to open a group.
-struct muster_group_config # 88 bytes
+struct muster_group_config # 96 bytes
     struct_size::UInt32
     flags::UInt32
     rank::UInt32
@@ -84,9 +85,10 @@ struct muster_group_config # 88 bytes
     addresses::Ptr{UInt8}
     addresses_bytes::UInt64
     slot_bytes::UInt64
+    cluster::Ptr{muster_cluster}
 end
-muster_group_config(; flags = 0, rank = 0, size = 0, round = C_NULL, store = C_NULL, name = C_NULL, name_bytes = 0, listen = C_NULL, listen_bytes = 0, addresses = C_NULL, addresses_bytes = 0, slot_bytes = 0) =
-    muster_group_config(sizeof(muster_group_config), flags, rank, size, round, store, name, name_bytes, listen, listen_bytes, addresses, addresses_bytes, slot_bytes)
+muster_group_config(; flags = 0, rank = 0, size = 0, round = C_NULL, store = C_NULL, name = C_NULL, name_bytes = 0, listen = C_NULL, listen_bytes = 0, addresses = C_NULL, addresses_bytes = 0, slot_bytes = 0, cluster = C_NULL) =
+    muster_group_config(sizeof(muster_group_config), flags, rank, size, round, store, name, name_bytes, listen, listen_bytes, addresses, addresses_bytes, slot_bytes, cluster)
 
 # The progress of a member.
 struct muster_group_status # 32 bytes
