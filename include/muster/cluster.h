@@ -114,8 +114,8 @@ typedef struct muster_cluster_config {
     uint64_t max_broadcast_bytes; /**< Maximum bytes of broadcasts from other members that wait to be taken in this
                                      process; 0: 1 GiB. */
     const char *store;    /**< Address at which the master serves the store of the cluster, see muster_cluster_store().
-                             NULL:    with `listen` of tcp the same host and any port, with unix, shm and inproc an abstract
-                             Unix    socket; other transports have no default. */
+                             NULL: with `listen` of tcp the same host and any port; with unix, shm and inproc an abstract
+                             Unix socket; other transports have no default. */
     uint64_t store_bytes; /**< Length of the address. */
     uint64_t reserved1;   /**< Zero. */
 } muster_cluster_config;
