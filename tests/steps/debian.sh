@@ -41,6 +41,7 @@ echo "-- autopkgtest: debian/tests, in a chroot"
 cp /etc/resolv.conf "$root/etc/"
 mount --bind /proc "$root/proc"
 mount --rbind /dev "$root/dev"
-TMPDIR=/tmp autopkgtest --apt-upgrade "$work"/source/*.deb "$work"/source/*.dsc --no-built-binaries -- chroot "$root" >"$logs/autopkgtest.log" 2>&1 ||
+# Without the variables of this step, which would lead the tests to the library of the build.
+env -i HOME="${HOME:-/root}" PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 autopkgtest --apt-upgrade "$work"/source/*.deb "$work"/source/*.dsc --no-built-binaries -- chroot "$root" >"$logs/autopkgtest.log" 2>&1 ||
     show autopkgtest.log
 sed -n '/@@@@ summary/,$p' "$logs/autopkgtest.log"

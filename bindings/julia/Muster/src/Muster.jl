@@ -44,10 +44,14 @@ include("atomic.jl")
 include("epoch.jl")
 include("memory.jl")
 include("star.jl")
+# What worker.jl, manager.jl and ssh.jl need to know of the package whose workers they serve; `ext` includes them for another one.
+const worker_code = "using Distributed; import Muster; Muster.serve()"
+local_process() = Distributed.LPROC
 include("worker.jl")
 include("ranks.jl")
 include("manager.jl")
 include("traced_calls.jl")
+include("other_distributed.jl")
 include("shared_arrays.jl")
 include("ssh.jl")
 include("mpi.jl")

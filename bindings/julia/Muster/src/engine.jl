@@ -319,6 +319,8 @@ function secret()
     return bytes
 end
 
+const leaving = Any[] # functions of extensions, called at exit before the context ends
+
 # At exit: workers are told through their streams, then what was written gets up to two seconds to leave. Distributed's
 # own hook does the first part, but runs after this one if it was set up earlier.
 function leave_process()
@@ -327,6 +329,7 @@ function leave_process()
     if myid() == 1 && nprocs() > 1
         Distributed.terminate_all_workers()
     end
+    foreach(f -> f(), leaving)
     dismiss_ranks()
     leave_elastic()
     outlive_master()

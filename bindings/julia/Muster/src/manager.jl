@@ -154,7 +154,7 @@ function environment(params)
 end
 
 # One argument as exename may be a Cmd with arguments of its own.
-start_code(exename, exeflags) = `$exename $exeflags -e "using Distributed; import Muster; Muster.serve()"`
+start_code(exename, exeflags) = `$exename $exeflags -e $worker_code`
 
 function Distributed.launch(m::MusterManager, params::Dict, launched::Array, changed::Condition)
     params = with_defaults(m, params)
@@ -185,7 +185,7 @@ function launch_here(m::MusterManager, params, number)
         worker.failure = start_failure(problem, first(Base.julia_cmd(params[:exename]).exec))
     end
     config = configuration(m, params, worker)
-    config.bind_addr = Distributed.LPROC.bind_addr # of this host: procs(pid) and SharedArrays compare it
+    config.bind_addr = local_process().bind_addr # of this host: procs(pid) and SharedArrays compare it
     return config
 end
 
@@ -239,6 +239,7 @@ end
 function both_ways(stream, pid)
     stream.shielded = true
     stream.worker = pid
+    stream.exited = Distributed.ProcessExitedException
     return stream, stream
 end
 dial_worker(address, hello::String) = dial_address(String(address), Distributed.worker_timeout(), hello, 0, 0.0)

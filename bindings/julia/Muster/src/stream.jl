@@ -39,6 +39,7 @@ mutable struct MusterStream <: IO
     silent::Bool        # the peer has not been heard of for a while
     shielded::Bool      # carries whole messages of Distributed: see wait_shielded and write_all
     worker::Int         # the number of Distributed's process at the other end; 0: see worker_at
+    exited::DataType    # what a write throws when that process has ended
     postponed::Any      # the interrupt that came in the middle of a message, thrown at its flush
     input::Vector{UInt8}
     next::Int           # input[next:last] waits to be read
@@ -53,7 +54,7 @@ mutable struct MusterStream <: IO
 
     function MusterStream(handle::Ptr{LowLevel.muster_stream})
         s = new(handle, Uses(1), ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false, false, false,
-            0, nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0),
+            0, ProcessExitedException, nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0),
             Ref{Csize_t}(0), SpinBudget(), nothing)
         s.weak = WeakRef(s)
         e = running()

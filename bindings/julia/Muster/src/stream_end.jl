@@ -7,7 +7,7 @@ function Base.close(s::MusterStream)
     try
         push_out(s)
     catch e
-        e isa Union{Base.IOError, ProcessExitedException} || rethrow() # the peer is gone: no process would read it
+        e isa Union{Base.IOError, s.exited} || rethrow() # the peer is gone: no process would read it
     end
     last_state = s.open ? (peer(s), reason(s), stats(s)) : nothing
     e = engine[]

@@ -7,7 +7,7 @@ function throw_failed_write(s::MusterStream, status)
     gone = status == LowLevel.MUSTER_E_PEER || status == LowLevel.MUSTER_E_ABORTED
     gone && (s.over = true)
     worker = gone || !s.open ? worker_at(s) : 0
-    worker > 0 && throw(ProcessExitedException(worker))
+    worker > 0 && throw(s.exited(worker))
     s.open || throw(Base.IOError("write to a closed MusterStream", Base.UV_EPIPE))
     why = gone ? reason(s) : s.finished ? "this side has finished writing" : status_text(status)
     throw(Base.IOError("write to " * with_peer(s, why), Base.UV_EPIPE))
