@@ -11,7 +11,7 @@ namespace muster {
 
 namespace {
 
-constexpr uint32_t max_idle_spares = 64;
+constexpr uint32_t max_idle_spares = 1024; // about 350 KiB, after so many entries at a time
 
 } // namespace
 

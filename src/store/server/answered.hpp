@@ -14,6 +14,7 @@ class AnsweredRequests {
   public:
     // Empty: none.
     std::string_view find(uint64_t number) const noexcept {
+        if (places_.empty() || places_.back().number < number) return {}; // a new request, as almost all are
         const auto found = place_of(number);
         return found == places_.end() || found->number != number ? std::string_view() : text(*found);
     }
