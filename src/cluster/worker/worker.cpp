@@ -119,11 +119,14 @@ class StoreQuestion final : public Object {
     }
     // Held by what will be called with the answer, so it also ends where that is dropped.
     struct Answerer {
-        Ref<StoreQuestion> question;
+        explicit Answerer(Ref<StoreQuestion> asked) noexcept : question(std::move(asked)) {}
+        Answerer(const Answerer &) = delete;
+        Answerer &operator=(const Answerer &) = delete;
         ~Answerer() { give(Error::make(MUSTER_E_PEER, "the master is gone, or the cluster is closed")); }
         void give(Result<std::string> what) const noexcept {
             question->answer_.complete(question->context_, std::move(what));
         }
+        const Ref<StoreQuestion> question;
     };
 
   private:
