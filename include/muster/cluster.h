@@ -326,7 +326,7 @@ MUSTER_API muster_status muster_cluster_next_event(muster_cluster *cluster, int6
 
 /** Opens the store that the members of a cluster share, for their own keys, a rendezvous or a group
  * (muster_group_config::cluster). The master serves it in memory from the first of these calls on, until the cluster
- * ends; then the store is lost, also for those who have it open. Members have to reach the address of the master: with
+ * ends; then the store is lost, and open handles of it fail. Members have to reach the address of the master: with
  * ::MUSTER_LAUNCH_MASTER_DIALS set muster_cluster_config::store to an address that they reach.
  * @param[in]  cluster     Cluster of this member, which has joined.
  * @param[in]  timeout_ns  Maximum wait, at least 1; -1: no limit.

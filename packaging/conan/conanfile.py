@@ -9,7 +9,6 @@ from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy
 
 required_conan_version = ">=2.0"
-root = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
 
 
 class Muster(ConanFile):
@@ -33,6 +32,7 @@ class Muster(ConanFile):
         cmake_layout(self)
 
     def export_sources(self):
+        root = os.path.join(self.recipe_folder, os.pardir, os.pardir)
         if not os.path.isdir(os.path.join(root, "third_party")):
             raise ConanInvalidConfiguration("no third_party here: unpack what cmake/make-release makes")
         for part in ("CMakeLists.txt", "LICENSE", "cmake/*", "debian/copyright", "include/*", "src/*", "third_party/*"):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-// Where the members of a group find each other: the store of a round or of a cluster, one that the host has opened, or
-// none.
+// Where the members of a group find each other: in the store of a round or of a cluster, or in a store of the host; or
+// by no store.
 #include "base/result.hpp"
 #include "base/time.hpp"
 

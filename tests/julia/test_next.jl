@@ -68,7 +68,7 @@ end
     Next.rmprocs(theirs)
 end
 
-@testset "what is not there is said" begin
+@testset "what is not supported is refused" begin
     @test_throws ArgumentError MusterManager(Test, 2)
     refused = try Next.addprocs(MusterManager(DistributedNext, 2; mpiexec = true)); nothing catch e; e end
     @test occursin("mpiexec", sprint(showerror, refused))

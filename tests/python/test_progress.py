@@ -33,7 +33,7 @@ def host(folder):
     print("broadcasts", flush=True)
     status = lib.muster_cluster_broadcast(pool.handle, members, 2, b"b", 1, bytes_, len(bytes_), ns(2.5), statuses, None)
     print("broadcast", status, list(statuses), flush=True)
-    # The one that is stopped cannot leave: it is killed after a while.
+    # A worker that is stopped cannot leave: it is killed after a while.
     pool.close(2.5)
     print("closed", flush=True)
 
