@@ -99,7 +99,8 @@ static muster_status transact(muster_store *store, uint32_t kind, const char *ke
     return status;
 }
 
-// A worker: writes its number into the store, waits for the master's word, takes part in the groups, and leaves on request.
+// A worker: writes its number into the store, waits for the master's word, takes part in the groups, and leaves on
+// request.
 static int work_here(const char *listen) {
     muster_error error = {0};
     muster_context *context = NULL;
