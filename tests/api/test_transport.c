@@ -453,6 +453,12 @@ static void test_a_small_window_carries_large_messages(void **state) {
     }
 }
 
+static long port_in(const char *address) {
+    const char *const host = address + strlen("tcp://");
+    const char *const end = *host == '[' ? strchr(host, ']') : host;
+    return strtol(strchr(end, ':') + 1, NULL, 10);
+}
+
 static void both_sides_know_each_other(const way *w, pair *p) {
     char text[600];
     size_t bytes = 0;
@@ -473,7 +479,7 @@ static void both_sides_know_each_other(const way *w, pair *p) {
     assert_int_equal(muster_stream_local_address(p->near, own, 4, &bytes), MUSTER_E_LIMIT);
     assert_int_equal(bytes, strlen(text));
     assert_int_equal(muster_stream_local_address(p->far, own, sizeof own, &bytes), MUSTER_OK);
-    assert_string_equal(own, p->address);
+    assert_int_equal(port_in(own), port_in(p->address)); // where a name and options may be
     assert_int_equal(muster_stream_local_address(NULL, own, sizeof own, &bytes), MUSTER_E_ARG);
     assert_int_equal(muster_stream_local_address(p->near, own, sizeof own, NULL), MUSTER_E_ARG);
 }

@@ -17,11 +17,12 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
 static atomic_long countdown = -1; // allocations until the one that fails; -1: none
+static _Thread_local int is_host;  // what this thread allocates now is not what this is about
 static atomic_long failures;
 static int once; // does one fail, or every one from there on?
 
 static int fails(void) {
-    if (atomic_load(&countdown) < 0) return 0;
+    if (is_host || atomic_load(&countdown) < 0) return 0;
     const long left = atomic_fetch_sub(&countdown, 1);
     if (left > 0) return 0;
     if (left == 0 || !once) {
@@ -135,10 +136,9 @@ static void connect_over(muster_context *context, const char *scheme, pthread_at
         return;
     }
     pthread_t thread;
-    // The thread is the host's: its memory is not what this is about.
-    const long kept = atomic_exchange(&countdown, -1);
+    is_host = 1; // so is the thread
     CHECK(pthread_create(&thread, attributes, dial, &d) == 0);
-    atomic_store(&countdown, kept);
+    is_host = 0;
     muster_stream *accepted = NULL;
     muster_status status;
     // The dialler says when nothing will come.
@@ -165,13 +165,12 @@ static relay_kind kind;
 
 static pthread_attr_t attributes;
 
-// The thread is the host's: its memory is not what this is about.
 static void start_thread(void *(*run)(void *), void *argument) {
     pthread_t thread;
-    const long kept = atomic_exchange(&countdown, -1);
+    is_host = 1;
     CHECK(pthread_create(&thread, &attributes, run, argument) == 0);
     CHECK(pthread_detach(thread) == 0);
-    atomic_store(&countdown, kept);
+    is_host = 0;
 }
 
 static void serve_and_connect(muster_context *context) {
