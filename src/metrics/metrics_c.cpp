@@ -46,7 +46,7 @@ muster_status muster_metrics_write(muster_context *context, char *out_text, size
         *out_bytes = text.size();
         if (out_text == nullptr) return MUSTER_OK;
         if (text.size() > capacity) return MUSTER_E_LIMIT;
-        std::memcpy(out_text, text.data(), text.size());
+        text.copy(out_text, text.size());
         return MUSTER_OK;
     });
 }

@@ -119,6 +119,7 @@ void Broadcasts::plan(ClusterBroadcast &own, const std::vector<uint32_t> &member
     }
     if (first && hand_on && !star()) {
         std::vector<Station> stations;
+        stations.reserve(parts.size());
         for (auto &part : parts) stations.push_back(std::move(part[0]));
         parts = branches(stations, broadcast_fan);
     }

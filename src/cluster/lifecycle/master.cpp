@@ -131,7 +131,8 @@ Ref<ClusterManager> ClusterMaster::manager_of(const std::string &name) {
     return built_in_.emplace(name, make(context())).first->second;
 }
 
-Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan, const Ref<PublicationResult> &result) {
+Result<uint32_t> ClusterMaster::add(const std::shared_ptr<const LaunchPlan> &plan,
+                                    const Ref<PublicationResult> &result) {
     const Ref<ClusterManager> manager = manager_of(plan->manager);
     std::unique_lock hold(public_lock_);
     if (refuses_) return closed();
@@ -139,7 +140,7 @@ Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan, cons
     if (auto possible = manager->check(*plan); !possible) return possible.error();
     if (manager->takes_newcomers()) {
         hold.unlock();
-        return offer(std::move(plan), manager, result);
+        return offer(plan, manager, result);
     }
     const size_t alive = public_records_.size();
     if (alive + plan->count > max_cluster_workers)
@@ -170,7 +171,7 @@ Result<uint32_t> ClusterMaster::add(std::shared_ptr<const LaunchPlan> plan, cons
 
 // ---- workers without a launch ---------------------------------------------------------------------------------------
 
-Result<uint32_t> ClusterMaster::offer(std::shared_ptr<const LaunchPlan> plan, Ref<ClusterManager> manager,
+Result<uint32_t> ClusterMaster::offer(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager,
                                       const Ref<PublicationResult> &result) {
     auto where = ElasticOptions::read(*plan);
     if (!where) return where.error();
@@ -187,7 +188,7 @@ Result<uint32_t> ClusterMaster::offer(std::shared_ptr<const LaunchPlan> plan, Re
 // Returns the one before. The workers that have joined count for each.
 ClusterMaster::Offer ClusterMaster::replace_offer(const std::shared_ptr<const LaunchPlan> &plan,
                                                   const Ref<ClusterManager> &manager) {
-    const Offer before = {offer_.plan, offer_.manager, {}};
+    Offer before = {offer_.plan, offer_.manager, {}};
     offer_.plan = plan;
     offer_.manager = manager;
     return before;

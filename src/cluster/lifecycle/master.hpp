@@ -35,7 +35,7 @@ class ClusterMaster final : public Cluster {
 
     // Returns the number of the first worker. If the address of the master has to be published in a store, that is only
     // begun: `result` gets the outcome, or without a `result` an event reports a failure.
-    Result<uint32_t> add(std::shared_ptr<const LaunchPlan> plan, const Ref<PublicationResult> &result = {});
+    Result<uint32_t> add(const std::shared_ptr<const LaunchPlan> &plan, const Ref<PublicationResult> &result = {});
     void cancel_publication(const Ref<PublicationResult> &result); // soon, if it is still in progress
     Status remove(uint32_t member, int64_t grace_ns);
     Status interrupt(uint32_t member);
@@ -111,7 +111,7 @@ class ClusterMaster final : public Cluster {
     ~ClusterMaster() override { context().metrics.remove(metrics_); }
     void write_metrics(MetricsWriter &writer);
     Ref<ClusterManager> manager_of(const std::string &name);
-    Result<uint32_t> offer(std::shared_ptr<const LaunchPlan> plan, Ref<ClusterManager> manager,
+    Result<uint32_t> offer(const std::shared_ptr<const LaunchPlan> &plan, const Ref<ClusterManager> &manager,
                            const Ref<PublicationResult> &result);
 
     // ---- the cluster's thread ----
