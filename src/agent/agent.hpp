@@ -81,7 +81,7 @@ class Agent final : public Object, public Listed<Agent> {
     Error ask(uint32_t operation, const std::string &reason, int64_t timeout_ns, bool stoppable);
     Error ask_view(const std::vector<muster_store_op> &ops);
     Error ask_others(const std::vector<muster_store_op> &ops); // ends once the round is lost
-    Error await_answer(Result<void> begun, bool stoppable, bool ends_with_round = false);
+    Error await_answer(const Result<void> &begun, bool stoppable, bool ends_with_round = false);
 
     const Ref<Context> context_;
     const AgentPlan plan_;

@@ -328,7 +328,7 @@ Error Agent::ask_others(const std::vector<muster_store_op> &ops) {
     return await_answer(nodes_->ask_view(ops, plan_.join_timeout_ns), true, true);
 }
 
-Error Agent::await_answer(Result<void> begun, bool stoppable, bool ends_with_round) {
+Error Agent::await_answer(const Result<void> &begun, bool stoppable, bool ends_with_round) {
     if (!begun) return begun.error();
     bool canceled = false;
     while (!nodes_->answered() && !closed_) {

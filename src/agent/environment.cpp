@@ -78,7 +78,7 @@ std::vector<std::string> worker_environment(const AgentPlan &plan, const Standin
             std::any_of(own.begin(), own.end(), [&](const Variable &one) { return one.first == name; });
         if (!replaced) environment.push_back(given);
     }
-    for (const auto &[name, value] : own) environment.push_back(name + "=" + value);
+    for (const auto &[name, value] : own) environment.push_back(std::string(name).append("=").append(value));
     return environment;
 }
 

@@ -231,7 +231,7 @@ Group::Ticket::Ticket(Group &group, bool is_close) : group_(&group) {
 Group::Ticket::~Ticket() {
     if (!performed_)
         group_->fail(Error::make(MUSTER_E_CANCELED, "rank %u: operation %llu was cancelled before it began",
-                                 group_->rank(), static_cast<unsigned long long>(number_ + 1)));
+                                 group_->rank(), static_cast<unsigned long long>(number_) + 1));
 }
 
 Result<void> Group::wait_turn(uint64_t number, Deadline &deadline) noexcept {
@@ -268,7 +268,7 @@ Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Dea
         Error why = done.error();
         if (status == MUSTER_TIMEOUT || status == MUSTER_E_WOULD_DEADLOCK || status == MUSTER_E_NOMEM)
             why = Error::make(MUSTER_E_ABORTED, "rank %u: %s %llu: %s", rank(), name_of_kind(operation.kind),
-                              static_cast<unsigned long long>(ticket.number_ + 1),
+                              static_cast<unsigned long long>(ticket.number_) + 1,
                               status == MUSTER_TIMEOUT ? "timed out" : muster_status_text(status));
         const Error first = fail(why);
         if (first.status != MUSTER_E_ABORTED || first.rank != rank()) return first;
