@@ -7,8 +7,10 @@ import pickle
 import signal
 import sys
 import tempfile
+import threading
 import time
 import unittest
+import unittest.mock
 
 from helpers import muster, until
 
@@ -121,6 +123,17 @@ class Executors(unittest.TestCase):
                 mine = array.array("q", [0, 1])
                 group.all_reduce(mine)
             self.assertEqual([list(mine)] + [one.result(30) for one in sums], [[3, 3]] * 3)
+
+    def test_an_end_right_after_a_worker_has_joined(self):
+        begin = threading.Thread.start
+
+        def begin_late(thread):  # as on a busy machine
+            if thread.name.startswith("muster worker"):
+                time.sleep(0.1)
+            begin(thread)
+        with unittest.mock.patch.object(threading.Thread, "start", begin_late):
+            with executor(1) as workers:
+                workers.wait_for(1)
 
     def test_failures_of_functions(self):
         with executor(1) as workers:

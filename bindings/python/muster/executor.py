@@ -160,9 +160,9 @@ class Executor(Handle, concurrent.futures.Executor):
                 member = event.member
                 thread = threading.Thread(target=self._feed, args=(member,), name=f"muster worker {member}", daemon=True)
                 with self._changed:
+                    thread.start()  # before it can be found, and waited for
                     self._members[member] = thread
                     self._changed.notify_all()
-                thread.start()
             elif event.kind in (c.MUSTER_CLUSTER_FAILED, c.MUSTER_CLUSTER_DEAD, c.MUSTER_CLUSTER_REMOVED):
                 self._lost(event.member, bytes(event.text)[:event.text_bytes].decode(errors="replace"))
             elif event.kind == c.MUSTER_CLUSTER_STREAM:
