@@ -243,9 +243,11 @@ function tests.members_share_a_store_and_are_a_group()
         local store = assert(cluster:store(20 * second))
         assert(store:ask { kind = muster.STORE_SET, key = 'greeting', value = 'hello' })
         local sum_up = function()
-            local groups = require 'muster.group'
+            local muster, groups = require 'muster', require 'muster.group'
+            local store = assert(muster_here:store())
+            local found = assert(store:ask { kind = muster.STORE_GET, key = 'greeting' })
+            assert(store:ask { kind = muster.STORE_SET, key = 'here/' .. muster_here:self(), value = 'yes' })
             local group = groups.open(muster_here.loop, { cluster = muster_here, size = 3 })
-            local found = muster_here:store():ask { kind = require('muster').STORE_GET, key = 'greeting' }
             return group:all_reduce('+', { group.rank, 1 })[1], found[1].value, group:close()
         end
         local found, done = {}, 0
@@ -256,12 +258,16 @@ function tests.members_share_a_store_and_are_a_group()
                 loop:tell 'done'
             end)
         end
-        local begun = loop:sleep(0.01)
+        -- The next call holds up this program: the others have to be called by then.
+        for member = 1, 2 do
+            assert(store:ask_within(30 * second, { kind = muster.STORE_GET, key = 'here/' .. member }))
+        end
         local group = require('muster.group').open(loop, { cluster = cluster, size = 3 })
         check.equal(group.rank, 0)
         check.equal(group:all_reduce('+', { 0, 1 })[1], 3)
         group:close()
-        while done < 2 do loop:wait 'done' end
+        local deadline = loop:deadline(60 * second)
+        while done < 2 do check.equal(loop:wait('done', deadline) ~= muster.TIMEOUT, true) end
         for member = 1, 2 do
             check.equal(found[member][1], 3)
             check.equal(found[member][2], 'hello')
