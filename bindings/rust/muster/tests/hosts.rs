@@ -475,3 +475,15 @@ fn bytes_go_to_many_streams() {
     }
     assert!(Stream::write_many(&[], b"hello", NOW).is_empty());
 }
+
+#[test]
+fn a_stream_names_the_sockets_of_both_ends() {
+    let context = Context::new().unwrap();
+    let listener = Listener::bind(&context, "tcp://127.0.0.1:0").unwrap();
+    let near = Stream::dial(&context, &listener.address().unwrap(), None).unwrap();
+    let far = listener.accept(None).unwrap();
+    assert_eq!(near.local_address().unwrap(), far.peer().unwrap());
+    assert_eq!(far.local_address().unwrap(), listener.address().unwrap());
+    let (one, _other) = Stream::pair(&context).unwrap();
+    assert_eq!(one.local_address().unwrap_err().status(), Status::UNSUPPORTED);
+}
