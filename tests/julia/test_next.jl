@@ -49,7 +49,7 @@ const Next = DistributedNext
     gone = try Next.remotecall_fetch(Next.myid, pids[1]); nothing catch e; e end
     @test gone isa Next.ProcessExitedException
     @test within(() -> Next.workers() == [pids[2]], 30)
-    # One that is interrupted.
+    # A worker that is interrupted.
     waiting = @async try Next.remotecall_fetch(() -> sleep(100), pids[2]) catch e; e end
     @test within(() -> Next.remotecall_fetch(() -> true, pids[2]), 30)
     Next.interrupt(pids[2])

@@ -61,7 +61,7 @@ function tests.metrics_are_a_text_and_are_published()
         check.says(assert(metrics.text(context)), '# TYPE muster_streams gauge')
         local publication = assert(metrics.publish(store, { name = 'lua', interval_ns = second / 10 }))
         local found = assert(store:ask_within(20 * second,
-            { kind = muster.STORE_GET, key = 'muster/metrics/lua' })) -- waits until it is there
+            { kind = muster.STORE_GET, key = 'muster/metrics/lua' })) -- waits until the key is present
         check.says(found[1].value, 'muster_streams')
         check.equal(publication:state().failed, 0)
         publication:close()

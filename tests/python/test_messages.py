@@ -3,8 +3,10 @@
 import array
 import asyncio
 import os
+import sys
 import threading
 import unittest
+import unittest.mock
 
 from helpers import muster, process, together, until
 from muster import messages
@@ -154,6 +156,31 @@ class Coroutines(unittest.TestCase):
         self.assertEqual(in_a_thread(), [[b"to nothing"]])
         watchers = muster.context().completions._watchers  # pylint: disable=protected-access
         until(lambda: not watchers)  # nothing is kept for sockets that are closed
+        collected = muster.Router(undelivered=print)
+        self.assertEqual(len(watchers), 1)
+        del collected
+        until(lambda: not watchers)
+
+    def test_undelivered_that_raises(self):
+        arrived, shown = threading.Event(), []
+
+        def fails(_):
+            arrived.set()
+            raise LookupError("as it should")
+        with unittest.mock.patch.object(sys, "excepthook", lambda kind, *_: shown.append(kind)):
+            with muster.Router(undelivered=fails) as router:
+                router.send(muster.Message([b"to nothing"], destination=messages.address(1, 1, 1)))
+                router.close(0)
+                self.assertTrue(arrived.wait(30))
+            until(lambda: shown == [LookupError])
+        with muster.Store("memory:") as store:  # the thread goes on
+            store.set("a", "b")
+
+    def test_a_socket_outlives_its_context(self):
+        opener = muster.Context(secret="a secret of this test")
+        router = muster.Router(undelivered=print, opener=opener)
+        opener.close()
+        router.close(0)
 
 
 if __name__ == "__main__":

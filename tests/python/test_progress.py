@@ -21,7 +21,7 @@ LIMIT = 60
 
 
 def host(folder):
-    """Two workers that come when the file `go` is there; a broadcast to them, of which one is stopped; and their end."""
+    """Launches two workers, which start when the file `go` exists; broadcasts to both while one worker is stopped; closes."""
     start = f"until [ -e {folder}/go ]; do sleep 0.02; done; exec {sys.executable} -c 'from muster.worker import main; main()'"
     pool = muster.Executor(2, argv=["sh", "-c", start])
     pool.wait_for(2)

@@ -22,7 +22,8 @@ local function group_of(loop, handle)
     return setmetatable({ loop = loop, handle = handle, rank = handle:rank(), size = handle:size(), functions = {} }, Group)
 end
 
--- config: a table of the fields of muster_group_config; `cluster`: a muster.cluster, whose members have their numbers as ranks; `listen` may be left out where all members are on this host.
+-- config: a table of the fields of muster_group_config. `cluster`: a muster.cluster, whose members have their numbers as
+-- ranks. `listen` may be left out where all members are on this host.
 local function open(loop, config, timeout_ns)
     local given = { listen = not config.addresses and 'tcp://127.0.0.1:0' or nil }
     for name, value in pairs(config) do given[name] = value end

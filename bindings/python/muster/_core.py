@@ -283,6 +283,7 @@ class Completions:
         handle = ctypes.c_void_p()
         call("muster_queue_create", context.handle, None, ctypes.byref(handle))
         self.queue, self._pid = handle.value, os.getpid()
+        self._taken_from = self.queue  # by the thread or loop, which ends before it is released
         self._waiting, self._tags, self._lock = {}, itertools.count(1), threading.Lock()
         self._watchers = {}
         if loop is None:
@@ -330,12 +331,14 @@ class Completions:
             self.forget(tag)
             self.forget(behind)
         behind = self.watch(None, both)
-        if lib.muster_queue_post(self.queue, behind, 0) != c.MUSTER_OK:
+        with self._lock:  # the queue is not closed meanwhile
+            status = lib.muster_queue_post(self.queue, behind, 0)
+        if status != c.MUSTER_OK:
             both(None)
 
     def _take(self, timeout_ns):
         entry, detail = c.muster_completion(), c.muster_error()
-        status = lib.muster_queue_next(self.queue, timeout_ns, ctypes.byref(entry), ctypes.byref(detail))
+        status = lib.muster_queue_next(self._taken_from, timeout_ns, ctypes.byref(entry), ctypes.byref(detail))
         if status != c.MUSTER_OK:
             return status
         with self._lock:
@@ -379,13 +382,15 @@ class Completions:
             os.close(self._fd)
         if self._pid != os.getpid():
             return
-        lib.muster_queue_close(self.queue)
+        with self._lock:
+            queue, self.queue = self.queue, None  # calls that come later fail, and find no queue that was released
+        lib.muster_queue_close(queue)
         if self._loop is None:
             atexit.unregister(self.close)
             if threading.current_thread() is not self._thread:
                 self._thread.join(10)
         if self._loop is not None or not self._thread.is_alive():
-            lib.muster_queue_release(self.queue)
+            lib.muster_queue_release(queue)
 
 
 def wait(future):

@@ -3,6 +3,7 @@
 import asyncio
 import ctypes
 import dataclasses
+import sys
 import typing
 
 from . import _surface as c
@@ -106,8 +107,11 @@ class _Socket(Handle):
 
             def hand_back(entry):
                 message = Message._take(ctypes.c_void_p(entry.object))
-                if undelivered is not None:
-                    undelivered(message)
+                try:
+                    if undelivered is not None:
+                        undelivered(message)
+                except Exception:  # pylint: disable=broad-except  # others are served by this thread, too
+                    sys.excepthook(*sys.exc_info())
             self._tag = self._completions.watch(wake if self._loop is not None else None, hand_back)
             config.queue, config.tag = self._completions.queue, self._tag
         config.struct_size, config.kind, config.address = ctypes.sizeof(config), self._kind, address
@@ -233,6 +237,15 @@ class _Socket(Handle):
 
     # ---- the end
 
+    def _forget(self):
+        if self._completions is not None:
+            self._completions.forget_later(self._tag)
+
+    def __del__(self):
+        if getattr(self, "_open", False):
+            super().__del__()
+            self._forget()
+
     def close(self, timeout: float = 10) -> None:
         """Waits until what was sent has left this process, and releases the socket. An event loop waits, too: with
         `timeout=0` it does not, and what has not left is handed to `undelivered`."""
@@ -240,8 +253,7 @@ class _Socket(Handle):
             with self.used() as handle:
                 lib.muster_socket_close(handle, ns(timeout))
             super().close()
-            if self._completions is not None:
-                self._completions.forget_later(self._tag)
+            self._forget()
             for one in self._waiters:
                 if not one.done():
                     one.set_result(None)

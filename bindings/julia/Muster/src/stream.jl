@@ -54,8 +54,8 @@ mutable struct MusterStream <: IO
 
     function MusterStream(handle::Ptr{LowLevel.muster_stream})
         s = new(handle, Uses(1), ReentrantLock(), 0, WeakRef(), Lock(), false, false, 0, true, false, false, false, false, false,
-            0, ProcessExitedException, nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, 0, Vector{UInt8}(undef, GATHER_BYTES), 0, Ref{Csize_t}(0),
-            Ref{Csize_t}(0), SpinBudget(), nothing)
+            0, ProcessExitedException, nothing, Vector{UInt8}(undef, GATHER_BYTES), 1, 0, 0, Vector{UInt8}(undef, GATHER_BYTES), 0,
+            Ref{Csize_t}(0), Ref{Csize_t}(0), SpinBudget(), nothing)
         s.weak = WeakRef(s)
         e = running()
         s.tag = remember(e, s.weak)

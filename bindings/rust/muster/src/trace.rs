@@ -30,7 +30,7 @@ pub struct Config<'a> {
     pub events: u32,
 }
 
-/// Begins a trace. The events of an earlier one are discarded.
+/// Begins a trace. The events of an earlier trace are discarded.
 pub fn start(config: &Config) -> Result<()> {
     let mut given = sys::muster_trace_config::sized();
     given.events = config.events;
@@ -46,7 +46,7 @@ pub fn stop() {
     unsafe { sys::muster_trace_stop() }
 }
 
-/// A span of this thread, which ends when it is dropped: the last one that was begun ends first.
+/// A span of this thread, which ends when it is dropped. Spans end in the reverse order of their begins.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
 pub struct Span(PhantomData<*const ()>); // of one thread
