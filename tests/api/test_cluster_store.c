@@ -4,6 +4,7 @@
 #include "cluster_master.h"
 
 #include <muster/group.h>
+#include <muster/inline/short.h>
 #include <muster/memory.h>
 #include <muster/store_server.h>
 
@@ -81,21 +82,14 @@ static int take_part(muster_context *context, muster_cluster *cluster, const cha
     return code;
 }
 
-static muster_status transact(muster_store *store, uint32_t kind, const char *key, const char *value, char *out,
-                              size_t room) {
-    muster_store_op op;
-    memset(&op, 0, sizeof op);
-    op.kind = kind;
-    op.key = key;
-    op.key_bytes = strlen(key);
-    op.value = value;
-    op.value_bytes = value ? strlen(value) : 0;
-    muster_store_result *result = NULL;
-    muster_store_entry entry;
-    const muster_status status = muster_store_do(store, &op, 1, 30 * second, &result, NULL);
-    if (status == MUSTER_OK && out != NULL && muster_store_result_entry(result, 0, &entry) == MUSTER_OK)
-        snprintf(out, room, "%.*s", (int)entry.value_bytes, (const char *)entry.value);
-    muster_store_result_release(result);
+static muster_status put(muster_store *store, const char *key, const char *value) {
+    return muster_store_set_z(store, key, value, strlen(value), 30 * second, NULL);
+}
+
+static muster_status get(muster_store *store, const char *key, char *out, size_t room) {
+    size_t bytes = 0;
+    const muster_status status = muster_store_get_z(store, key, out, room - 1, &bytes, 30 * second, NULL);
+    out[status == MUSTER_OK ? bytes : 0] = '\0';
     return status;
 }
 
@@ -117,8 +111,8 @@ static int work_here(const char *listen) {
     }
     char key[32], word[32] = "";
     snprintf(key, sizeof key, "here/%u", muster_cluster_self(cluster));
-    if (transact(store, MUSTER_STORE_SET, key, "yes", NULL, 0) != MUSTER_OK) return 43;
-    if (transact(store, MUSTER_STORE_GET, "word", NULL, word, sizeof word) != MUSTER_OK) return 44;
+    if (put(store, key, "yes") != MUSTER_OK) return 43;
+    if (get(store, "word", word, sizeof word) != MUSTER_OK) return 44;
     if (strcmp(word, "begin") != 0) return 45;
     int code = take_part(context, cluster, listen);
     muster_cluster_event event;
@@ -151,10 +145,10 @@ static void members_meet(fixture *f, const char *listen, const char *worker_list
     for (int i = 1; i <= workers; i++) {
         char key[32], value[32] = "";
         snprintf(key, sizeof key, "here/%d", i);
-        assert_int_equal(transact(store, MUSTER_STORE_GET, key, NULL, value, sizeof value), MUSTER_OK);
+        assert_int_equal(get(store, key, value, sizeof value), MUSTER_OK);
         assert_string_equal(value, "yes");
     }
-    assert_int_equal(transact(store, MUSTER_STORE_SET, "word", "begin", NULL, 0), MUSTER_OK);
+    assert_int_equal(put(store, "word", "begin"), MUSTER_OK);
     assert_int_equal(take_part(f->context, f->cluster, of_group), 0);
     // Each worker ends with 0: the master reports another code as a death.
     for (uint32_t i = 1; i <= workers; i++)
@@ -165,7 +159,7 @@ static void members_meet(fixture *f, const char *listen, const char *worker_list
     }
     muster_cluster_close(f->cluster, second);
     // The store has ended with the cluster.
-    assert_true(transact(store, MUSTER_STORE_CHECK, "word", NULL, NULL, 0) < 0);
+    assert_true(put(store, "word", "late") < 0);
     muster_store_release(store);
 }
 
@@ -203,10 +197,10 @@ static void test_the_store_may_be_opened_by_a_queue(void **state) {
     assert_int_equal(entry.tag, 7);
     muster_store *const first = (muster_store *)entry.object;
     muster_store *second_one = NULL;
-    assert_int_equal(transact(first, MUSTER_STORE_SET, "a", "b", NULL, 0), MUSTER_OK);
+    assert_int_equal(put(first, "a", "b"), MUSTER_OK);
     assert_int_equal(muster_cluster_store(f->cluster, 20 * second, &second_one, &error), MUSTER_OK);
     char value[8] = "";
-    assert_int_equal(transact(second_one, MUSTER_STORE_GET, "a", NULL, value, sizeof value), MUSTER_OK);
+    assert_int_equal(get(second_one, "a", value, sizeof value), MUSTER_OK);
     assert_string_equal(value, "b");
     muster_store_release(first);
     muster_store_release(second_one);
@@ -235,8 +229,8 @@ static void test_the_host_names_the_address_of_the_store(void **state) {
     assert_int_equal(muster_cluster_store(f->cluster, 20 * second, &store, &error), MUSTER_OK);
     assert_int_equal(muster_store_open(f->context, where, strlen(where), NULL, 20 * second, &direct, &error),
                      MUSTER_OK);
-    assert_int_equal(transact(direct, MUSTER_STORE_SET, "a", "b", NULL, 0), MUSTER_OK);
-    assert_int_equal(transact(store, MUSTER_STORE_CHECK, "a", NULL, NULL, 0), MUSTER_OK);
+    assert_int_equal(put(direct, "a", "b"), MUSTER_OK);
+    assert_int_equal(muster_store_wait_z(store, "a", 30 * second, NULL), MUSTER_OK);
     muster_store_release(direct);
     muster_store_release(store);
 }
