@@ -22,10 +22,18 @@ class AmCall final : public Object, public QueueOperation {
     // For a thread that will wait for it: if this thread reads the reply itself, the bytes are read to their place,
     // since nothing else ends the call and gives that place back meanwhile.
     void set_reader() noexcept { reader_ = pthread_self(), has_reader_ = true; }
-    // Where a reply of so many bytes is to be read; null: it is not.
-    unsigned char *place_for(size_t bytes) noexcept {
-        const bool is_reader = has_reader_ && pthread_equal(reader_, pthread_self());
+    // Where a reply of so many bytes is to be read; null: it is not. `reads_at_once`: this thread never waits while it
+    // reads, so that it may fill the memory of a call that has a queue, which ends at any moment: see while_open().
+    unsigned char *place_for(size_t bytes, bool reads_at_once) noexcept {
+        const bool is_reader = has_queue() ? reads_at_once : has_reader_ && pthread_equal(reader_, pthread_self());
         return is_reader && reply_ != nullptr && bytes <= capacity_ && !is_over() ? place() : nullptr;
+    }
+    // Runs `body`, which fills a part of that place. False: the call is over, and the place was given back.
+    template <class Body>
+    bool while_open(const Body &body) noexcept {
+        if (has_queue()) return unless_over(body);
+        body();
+        return true;
     }
 
     // Without data: it is in its place.

@@ -62,12 +62,15 @@ void AmPeer::write(const AmHead &head, AmPayload payload) {
     merge(blocks.all[1]);
     if (blocks.all[1].empty()) merge(blocks.all[2]);
     blocks.all[0] = {start, size};
+    uint64_t published;
+    const bool is_memory = stream_->published(published);
+    if (is_memory && !is_written_) flush_held(); // there may be room again: it costs no system call to find out
     if (!out_.is_empty() || is_written_) {
         out_.add({blocks.all[0], blocks.all[1], blocks.all[2]});
         return;
     }
     const bool is_one = blocks.all[1].empty() && blocks.all[2].empty();
-    if (uint64_t bytes; !is_one && payload.total() <= copied_bytes && !stream_->published(bytes)) {
+    if (!is_one && payload.total() <= copied_bytes && !is_memory) {
         out_.add({blocks.all[0], blocks.all[1], blocks.all[2]});
         flush_held();
         return;

@@ -205,17 +205,26 @@ Status ActiveMessages::read_once(AmPeer &from, unsigned char *buffer, size_t cap
 // the lock. A thread that may block reads all of it.
 Status ActiveMessages::read_placed(AmPeer &from, Deadline &deadline, bool arms) {
     AmPeer::Placed &placed = from.placed;
-    {
-        std::shared_lock memory(memory_lock_, std::defer_lock);
-        if (!placed.call) memory.lock();
-        if (from.has_ended()) return MUSTER_E_PEER;
+    const auto fill = [&] {
         const size_t left = placed.bytes - placed.done;
         size_t moved = 0;
         const Status status =
             from.stream().read(placed.to + placed.done, deadline.look_once() ? 1 : left, left, deadline, moved, arms);
-        if (moved == 0) return status;
         placed.done += moved;
+        return moved == 0 ? status : MUSTER_OK;
+    };
+    Status status = MUSTER_OK;
+    if (placed.call) {
+        if (!placed.call->while_open([&] { status = fill(); })) {
+            unplace(from);
+            return MUSTER_OK;
+        }
+    } else {
+        const std::shared_lock memory(memory_lock_);
+        if (from.has_ended()) return MUSTER_E_PEER;
+        status = fill();
     }
+    if (status != MUSTER_OK) return status;
     if (placed.done != placed.bytes) return MUSTER_OK;
     placed = {};
     from.was_placed = true;

@@ -21,7 +21,7 @@ size_t ActiveMessages::bytes_before_place(AmPeer &from, const AmHead &head) noex
     if (head.kind == AmKind::reply) {
         if (head.status < 0) return 0;
         const Ref<AmCall> call = from.find(head.id);
-        return call && call->place_for(head.payload) != nullptr ? AmHead::bytes : 0;
+        return call && call->place_for(head.payload, context_->on_loop()) != nullptr ? AmHead::bytes : 0;
     }
     if (head.kind != AmKind::request || !(context_->on_loop() || from.is_read_in_bulk)) return 0;
     if (!has_handler_[head.handler].load(std::memory_order_acquire)) return 0;
@@ -37,7 +37,7 @@ bool ActiveMessages::place(AmPeer &from, const AmHead &head, const unsigned char
     size_t before = AmHead::bytes;
     if (head.kind == AmKind::reply) {
         found.call = from.find(head.id);
-        found.to = found.call ? found.call->place_for(head.payload) : nullptr;
+        found.to = found.call ? found.call->place_for(head.payload, context_->on_loop()) : nullptr;
         found.bytes = head.payload;
     } else {
         const Handler &handler = handlers_[head.handler];
@@ -54,12 +54,13 @@ bool ActiveMessages::place(AmPeer &from, const AmHead &head, const unsigned char
     return true;
 }
 
-// The thread of the call gives up the role of the reader: what was read to its place belongs to the frame again.
+// The thread of the call gives up the role of the reader: what was read to its place belongs to the frame again. A call
+// that is over has given its place back: what was read is not of use to anybody.
 void ActiveMessages::unplace(AmPeer &from) {
     AmPeer::Placed &placed = from.placed;
     if (!placed.call) return;
     from.partial.resize(AmHead::bytes + placed.bytes);
-    std::copy_n(placed.to, placed.done, from.partial.data() + AmHead::bytes);
+    placed.call->while_open([&] { std::copy_n(placed.to, placed.done, from.partial.data() + AmHead::bytes); });
     from.partial_bytes = AmHead::bytes + placed.done;
     placed = {};
 }
@@ -74,11 +75,15 @@ bool ActiveMessages::take(AmPeer &from, const unsigned char *data, size_t bytes)
             const size_t before = bytes_before_place(from, head);
             if (before != 0 && bytes >= before && place(from, head, data)) {
                 AmPeer::Placed &placed = from.placed;
-                std::shared_lock memory(memory_lock_, std::defer_lock);
-                if (!placed.call) memory.lock();
-                if (from.has_ended()) return false;
+                const auto fill = [&] { std::copy_n(data + before, placed.done, placed.to); };
                 placed.done = bytes - before;
-                std::copy_n(data + before, placed.done, placed.to);
+                if (placed.call) {
+                    placed.call->while_open(fill); // otherwise read_placed() finds that it is over
+                    return true;
+                }
+                const std::shared_lock memory(memory_lock_);
+                if (from.has_ended()) return false;
+                fill();
                 return true;
             }
             from.partial.resize(before > bytes ? before : whole);
