@@ -186,6 +186,8 @@ class Endpoint {
     muster_timer *boot_timer_ = nullptr;
     int64_t boot_wait_ns_ = 0;
     int64_t last_ = 0, slept_at_ = 0, spin_ns_ = 0, max_spin_ns_ = 0;
+    int64_t seen_ = 0; // the last look at the clock
+    uint32_t polls_since_look_ = 0;
 };
 
 int64_t spin_for(const Node &node); // the longest spell
