@@ -31,5 +31,6 @@
 #include <muster/stream.h>
 #include <muster/trace.h>
 #include <muster/transport.h>
+#include <muster/worker.h>
 
 #endif

@@ -18,7 +18,7 @@ LAYERS = [
     "transport plugin serve broker",
     "am message message_queue socket forwarder poller store store_serve store_server short",
     "rendezvous rendezvous_serve agent",
-    "cluster manager group memory metrics trace",
+    "cluster worker manager group memory metrics trace",
 ]
 # The folders of a module, in the same way. Files in the module's own folder may include all of them.
 FOLDERS = {

@@ -9,6 +9,7 @@
 #include <muster/rendezvous.h>
 #include <muster/store_server.h>
 #include <muster/transport.h>
+#include <muster/worker.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -7,7 +7,7 @@
  *   --what stamp                 tells when it runs: what a peer starts */
 #include "muster.h"
 
-#include <muster/cluster.h>
+#include <muster/worker.h>
 
 #include <stdbool.h>
 

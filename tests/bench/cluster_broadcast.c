@@ -3,7 +3,7 @@
 // five runs (below 100: one), in ms, until every worker has them. WAY: broadcast (one memory for all), broadcast-read
 // (and each has read it), tree (no shared memory: handed on), single (a stream to each, one after the other, to the
 // last byte read there), single-tcp (the same without shared memory).
-#include <muster/cluster.h>
+#include <muster/worker.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef CLUSTER_WORKER_H
 #define CLUSTER_WORKER_H
 
-#include <muster/cluster.h>
+#include <muster/worker.h>
 
 #include <fcntl.h>
 #include <sched.h>

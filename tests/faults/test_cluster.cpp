@@ -4,6 +4,7 @@
 #include "scenario.hpp"
 
 #include <muster/manager.h>
+#include <muster/worker.h>
 
 #include <csignal>
 #include <cstring>

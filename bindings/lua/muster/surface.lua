@@ -124,7 +124,6 @@ enum muster_cluster_topology { MUSTER_CLUSTER_ALL_TO_ALL = 0, MUSTER_CLUSTER_MAS
 enum muster_launch_flag { MUSTER_LAUNCH_MASTER_DIALS = 1, MUSTER_LAUNCH_NO_LISTEN = 2 };
 enum muster_cluster_event_kind { MUSTER_CLUSTER_LAUNCHED = 1, MUSTER_CLUSTER_CONNECTED = 2, MUSTER_CLUSTER_JOINED = 3, MUSTER_CLUSTER_FAILED = 4, MUSTER_CLUSTER_DEAD = 5, MUSTER_CLUSTER_REMOVED = 6, MUSTER_CLUSTER_STREAM = 7, MUSTER_CLUSTER_INTERRUPT = 8, MUSTER_CLUSTER_LEAVE = 9, MUSTER_CLUSTER_MASTER_GONE = 10, MUSTER_CLUSTER_BROADCAST = 11 };
 enum muster_member_state { MUSTER_MEMBER_LAUNCHING = 1, MUSTER_MEMBER_LAUNCHED = 2, MUSTER_MEMBER_CONNECTED = 3, MUSTER_MEMBER_JOINED = 4, MUSTER_MEMBER_LEAVING = 5, MUSTER_MEMBER_GONE = 6 };
-enum muster_worker_flag { MUSTER_WORKER_EXIT_WITH_MASTER = 1, MUSTER_WORKER_RAISE_INTERRUPT = 2 };
 enum muster_context_flag { MUSTER_CONTEXT_EXTERNAL = 1, MUSTER_CONTEXT_NO_SEAL = 2, MUSTER_CONTEXT_SEAL_ALWAYS = 4, MUSTER_CONTEXT_NO_UPGRADE = 8 };
 enum muster_log_level { MUSTER_LOG_OFF = 0, MUSTER_LOG_ERROR = 1, MUSTER_LOG_WARN = 2, MUSTER_LOG_INFO = 3, MUSTER_LOG_DEBUG = 4 };
 enum muster_epoch_token_state { MUSTER_EPOCH_TOKEN_FREE = 0, MUSTER_EPOCH_TOKEN_IN_USE = 1, MUSTER_EPOCH_TOKEN_ORPHANED = 2, MUSTER_EPOCH_TOKEN_ADOPTED = 3 };
@@ -173,6 +172,7 @@ enum muster_store_server_role { MUSTER_STORE_SERVER_STANDALONE = 0, MUSTER_STORE
 enum muster_stream_event { MUSTER_STREAM_READABLE = 1, MUSTER_STREAM_WRITABLE = 2, MUSTER_STREAM_PEER_SILENT = 4, MUSTER_STREAM_PEER_BACK = 8, MUSTER_STREAM_ENDED = 16 };
 enum muster_stream_direction { MUSTER_STREAM_READ = 1, MUSTER_STREAM_WRITE = 2 };
 enum muster_stream_read_flag { MUSTER_STREAM_HUGE_PAGES = 1 };
+enum muster_worker_flag { MUSTER_WORKER_EXIT_WITH_MASTER = 1, MUSTER_WORKER_RAISE_INTERRUPT = 2 };
 typedef muster_status (*muster_am_fn)(void *user, uint32_t peer, const void *data, size_t bytes, void *reply, size_t capacity, size_t *out_bytes);
 typedef void (*muster_epoch_free_fn)(void *user, void *object);
 typedef void (*muster_reduce_fn)(void *user, const void *input, void *inout, uint64_t count);
@@ -196,7 +196,6 @@ struct muster_cluster_config { uint32_t struct_size; uint32_t flags; uint32_t to
 struct muster_launch { uint32_t struct_size; uint32_t flags; const char *manager; uint32_t count; uint32_t reserved; const char *const *argv; const char *const *envp; const char *directory; const char *listen; const char *ident; const char *connect_idents; const char *options; uint64_t reserved1[4]; };
 struct muster_cluster_event { uint32_t kind; uint32_t member; muster_status status; uint32_t label_bytes; muster_stream *stream; uint32_t text_bytes; uint32_t reserved; char label[256]; char text[232]; muster_broadcast *broadcast; const void *data; uint64_t size_bytes; };
 struct muster_member_info { uint32_t member; uint32_t state; int64_t pid; uint64_t data; char host[256]; char address[1024]; uint64_t reserved[4]; };
-struct muster_worker_config { uint32_t struct_size; uint32_t flags; int64_t exit_grace_ns; int32_t report_fd_plus_one; uint32_t max_connections; muster_queue *queue; uint64_t tag; const char *master; const char *store; const char *name; const char *listen; uint64_t max_broadcast_bytes; };
 struct muster_context_config { uint32_t struct_size; uint32_t flags; const void *secret; uint64_t secret_bytes; int32_t secret_fd_plus_one; uint32_t max_unauthenticated; int64_t handshake_timeout_ns; int64_t heartbeat_ns; int64_t silent_ns; int64_t dead_ns; uint64_t window_bytes; };
 struct muster_context_stats { uint64_t loop_wakeups; uint64_t mailbox_posts; uint64_t streams_open; uint64_t streams_made; uint64_t handshakes_ok; uint64_t handshakes_failed; uint64_t bytes_in; uint64_t bytes_out; uint64_t upgrades; uint64_t reserved[7]; };
 struct muster_epoch_token { uint64_t epoch; int64_t to_global; uint64_t depth; uint64_t state; uint32_t index; uint32_t reserved; };
@@ -253,6 +252,7 @@ struct muster_stream_stats { uint64_t bytes_in; uint64_t bytes_out; uint64_t buf
 struct muster_trace_config { uint32_t struct_size; uint32_t events; const void *name; uint64_t name_bytes; };
 struct muster_trace_state { uint64_t events; uint64_t threads; int64_t offset_ns; int64_t offset_error_ns; uint32_t is_on; uint32_t reserved; };
 struct muster_transport_config { uint32_t struct_size; uint32_t flags; const void *hello; uint64_t hello_bytes; uint64_t window_bytes; uint32_t backlog; uint32_t reserved; int64_t retry_ns; int64_t listen_timeout_ns; };
+struct muster_worker_config { uint32_t struct_size; uint32_t flags; int64_t exit_grace_ns; int32_t report_fd_plus_one; uint32_t max_connections; muster_queue *queue; uint64_t tag; const char *master; const char *store; const char *name; const char *listen; uint64_t max_broadcast_bytes; };
 muster_status muster_agent_start(muster_context *context, const muster_agent_config *config, muster_queue *queue, uint64_t tag, muster_agent **out_agent, muster_error *error);
 muster_status muster_agent_wait(muster_agent *agent, int64_t timeout_ns, muster_error *error);
 muster_status muster_agent_signal(muster_agent *agent, int32_t signal);
@@ -331,9 +331,6 @@ uint32_t muster_cluster_self(muster_cluster *cluster);
 muster_status muster_cluster_close(muster_cluster *cluster, int64_t timeout_ns);
 muster_status muster_cluster_close_begin(muster_cluster *cluster, int64_t timeout_ns, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_cluster_release(muster_cluster *cluster);
-muster_status muster_worker_context(const muster_context_config *config, int32_t ticket_fd_plus_one, muster_context **out_context, muster_error *error);
-muster_status muster_worker_start(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
-muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
 muster_status muster_context_create(const muster_context_config *config, muster_context **out_context, muster_error *error);
 muster_status muster_context_default(muster_context **out_context, muster_error *error);
 muster_status muster_context_close(muster_context *context, int64_t timeout_ns);
@@ -611,6 +608,9 @@ muster_status muster_listener_close(muster_listener *listener);
 muster_status muster_listener_close_begin(muster_listener *listener, muster_queue *queue, uint64_t tag, muster_error *error);
 void muster_listener_release(muster_listener *listener);
 muster_status muster_transport_hello(muster_stream *stream, void *out_data, size_t capacity, size_t *out_bytes);
+muster_status muster_worker_context(const muster_context_config *config, int32_t ticket_fd_plus_one, muster_context **out_context, muster_error *error);
+muster_status muster_worker_start(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
+muster_status muster_worker_start_begin(muster_context *context, const muster_worker_config *config, int64_t timeout_ns, muster_cluster **out_cluster, muster_error *error);
 ]]
 
 surface.functions = {
@@ -692,9 +692,6 @@ surface.functions = {
   { "muster_cluster_close", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "timeout_ns", "int64_t" } } },
   { "muster_cluster_close_begin", "muster_status", { { "handle", "cluster", "muster_cluster" }, { "number", "timeout_ns", "int64_t" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_cluster_release", "void", { { "handle", "cluster", "muster_cluster" } } },
-  { "muster_worker_context", "muster_status", { { "struct", "config", "muster_context_config" }, { "number", "ticket_fd_plus_one", "int32_t" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
-  { "muster_worker_start", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
-  { "muster_worker_start_begin", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
   { "muster_context_create", "muster_status", { { "struct", "config", "muster_context_config" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
   { "muster_context_default", "muster_status", { { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
   { "muster_context_close", "muster_status", { { "handle", "context", "muster_context" }, { "number", "timeout_ns", "int64_t" } } },
@@ -972,6 +969,9 @@ surface.functions = {
   { "muster_listener_close_begin", "muster_status", { { "handle", "listener", "muster_listener" }, { "handle", "queue", "muster_queue" }, { "number", "tag", "uint64_t" }, { "error", "error", "muster_error" } } },
   { "muster_listener_release", "void", { { "handle", "listener", "muster_listener" } } },
   { "muster_transport_hello", "muster_status", { { "handle", "stream", "muster_stream" }, { "gives_text", "out_data", "void" } } },
+  { "muster_worker_context", "muster_status", { { "struct", "config", "muster_context_config" }, { "number", "ticket_fd_plus_one", "int32_t" }, { "new", "out_context", "muster_context" }, { "error", "error", "muster_error" } } },
+  { "muster_worker_start", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
+  { "muster_worker_start_begin", "muster_status", { { "handle", "context", "muster_context" }, { "struct", "config", "muster_worker_config" }, { "number", "timeout_ns", "int64_t" }, { "new", "out_cluster", "muster_cluster" }, { "error", "error", "muster_error" } } },
 }
 
 surface.opaque = { "muster_agent", "muster_am", "muster_am_request", "muster_broadcast", "muster_broker", "muster_cluster", "muster_context", "muster_epoch", "muster_forwarder", "muster_group", "muster_lease", "muster_listener", "muster_memory", "muster_message", "muster_message_queue", "muster_metrics", "muster_process", "muster_queue", "muster_rendezvous", "muster_round", "muster_socket", "muster_store", "muster_store_result", "muster_store_server", "muster_stream" }
@@ -993,7 +993,6 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_launch", 112, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "manager", 8, "char" }, { "count", 16, "uint32_t" }, { "reserved", 20, "uint32_t" }, { "argv", 24, "char" }, { "envp", 32, "char" }, { "directory", 40, "char" }, { "listen", 48, "char" }, { "ident", 56, "char" }, { "connect_idents", 64, "char" }, { "options", 72, "char" }, { "reserved1", 80, "uint64_t" } } },
   { "muster_cluster_event", 544, { { "kind", 0, "uint32_t" }, { "member", 4, "uint32_t" }, { "status", 8, "muster_status" }, { "label_bytes", 12, "uint32_t" }, { "stream", 16, "muster_stream" }, { "text_bytes", 24, "uint32_t" }, { "reserved", 28, "uint32_t" }, { "label", 32, "char" }, { "text", 288, "char" }, { "broadcast", 520, "muster_broadcast" }, { "data", 528, "void" }, { "size_bytes", 536, "uint64_t" } } },
   { "muster_member_info", 1336, { { "member", 0, "uint32_t" }, { "state", 4, "uint32_t" }, { "pid", 8, "int64_t" }, { "data", 16, "uint64_t" }, { "host", 24, "char" }, { "address", 280, "char" }, { "reserved", 1304, "uint64_t" } } },
-  { "muster_worker_config", 80, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "exit_grace_ns", 8, "int64_t" }, { "report_fd_plus_one", 16, "int32_t" }, { "max_connections", 20, "uint32_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" }, { "master", 40, "char" }, { "store", 48, "char" }, { "name", 56, "char" }, { "listen", 64, "char" }, { "max_broadcast_bytes", 72, "uint64_t" } } },
   { "muster_context_config", 72, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "secret", 8, "void" }, { "secret_bytes", 16, "uint64_t" }, { "secret_fd_plus_one", 24, "int32_t" }, { "max_unauthenticated", 28, "uint32_t" }, { "handshake_timeout_ns", 32, "int64_t" }, { "heartbeat_ns", 40, "int64_t" }, { "silent_ns", 48, "int64_t" }, { "dead_ns", 56, "int64_t" }, { "window_bytes", 64, "uint64_t" } } },
   { "muster_context_stats", 128, { { "loop_wakeups", 0, "uint64_t" }, { "mailbox_posts", 8, "uint64_t" }, { "streams_open", 16, "uint64_t" }, { "streams_made", 24, "uint64_t" }, { "handshakes_ok", 32, "uint64_t" }, { "handshakes_failed", 40, "uint64_t" }, { "bytes_in", 48, "uint64_t" }, { "bytes_out", 56, "uint64_t" }, { "upgrades", 64, "uint64_t" }, { "reserved", 72, "uint64_t" } } },
   { "muster_epoch_token", 40, { { "epoch", 0, "uint64_t" }, { "to_global", 8, "int64_t" }, { "depth", 16, "uint64_t" }, { "state", 24, "uint64_t" }, { "index", 32, "uint32_t" }, { "reserved", 36, "uint32_t" } } },
@@ -1051,6 +1050,7 @@ surface.structs = { -- size, then the place and type of each field
   { "muster_trace_config", 24, { { "struct_size", 0, "uint32_t" }, { "events", 4, "uint32_t" }, { "name", 8, "void" }, { "name_bytes", 16, "uint64_t" } } },
   { "muster_trace_state", 40, { { "events", 0, "uint64_t" }, { "threads", 8, "uint64_t" }, { "offset_ns", 16, "int64_t" }, { "offset_error_ns", 24, "int64_t" }, { "is_on", 32, "uint32_t" }, { "reserved", 36, "uint32_t" } } },
   { "muster_transport_config", 56, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "hello", 8, "void" }, { "hello_bytes", 16, "uint64_t" }, { "window_bytes", 24, "uint64_t" }, { "backlog", 32, "uint32_t" }, { "reserved", 36, "uint32_t" }, { "retry_ns", 40, "int64_t" }, { "listen_timeout_ns", 48, "int64_t" } } },
+  { "muster_worker_config", 80, { { "struct_size", 0, "uint32_t" }, { "flags", 4, "uint32_t" }, { "exit_grace_ns", 8, "int64_t" }, { "report_fd_plus_one", 16, "int32_t" }, { "max_connections", 20, "uint32_t" }, { "queue", 24, "muster_queue" }, { "tag", 32, "uint64_t" }, { "master", 40, "char" }, { "store", 48, "char" }, { "name", 56, "char" }, { "listen", 64, "char" }, { "max_broadcast_bytes", 72, "uint64_t" } } },
 }
 
 return surface

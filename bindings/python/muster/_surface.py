@@ -134,10 +134,6 @@ MUSTER_MEMBER_JOINED = 4
 MUSTER_MEMBER_LEAVING = 5
 MUSTER_MEMBER_GONE = 6
 
-# muster_worker_flag
-MUSTER_WORKER_EXIT_WITH_MASTER = 1
-MUSTER_WORKER_RAISE_INTERRUPT = 2
-
 # muster_context_flag
 MUSTER_CONTEXT_EXTERNAL = 1
 MUSTER_CONTEXT_NO_SEAL = 2
@@ -469,6 +465,10 @@ MUSTER_STREAM_WRITE = 2
 
 # muster_stream_read_flag
 MUSTER_STREAM_HUGE_PAGES = 1
+
+# muster_worker_flag
+MUSTER_WORKER_EXIT_WITH_MASTER = 1
+MUSTER_WORKER_RAISE_INTERRUPT = 2
 
 
 class muster_aba(Structure):
@@ -980,21 +980,6 @@ muster_member_info._fields_ = [
     ("host", c_char * 256),
     ("address", c_char * 1024),
     ("reserved", c_uint64 * 4),
-]
-
-muster_worker_config._fields_ = [
-    ("struct_size", c_uint32),
-    ("flags", c_uint32),
-    ("exit_grace_ns", c_int64),
-    ("report_fd_plus_one", c_int32),
-    ("max_connections", c_uint32),
-    ("queue", c_void_p),
-    ("tag", c_uint64),
-    ("master", c_char_p),
-    ("store", c_char_p),
-    ("name", c_char_p),
-    ("listen", c_char_p),
-    ("max_broadcast_bytes", c_uint64),
 ]
 
 muster_context_config._fields_ = [
@@ -1618,6 +1603,21 @@ muster_transport_config._fields_ = [
     ("listen_timeout_ns", c_int64),
 ]
 
+muster_worker_config._fields_ = [
+    ("struct_size", c_uint32),
+    ("flags", c_uint32),
+    ("exit_grace_ns", c_int64),
+    ("report_fd_plus_one", c_int32),
+    ("max_connections", c_uint32),
+    ("queue", c_void_p),
+    ("tag", c_uint64),
+    ("master", c_char_p),
+    ("store", c_char_p),
+    ("name", c_char_p),
+    ("listen", c_char_p),
+    ("max_broadcast_bytes", c_uint64),
+]
+
 # Of each function: what it returns, and its parameters.
 FUNCTIONS = {
     "muster_agent_start": (c_int32, [c_void_p, POINTER(muster_agent_config), c_void_p, c_uint64, POINTER(c_void_p), POINTER(muster_error)]),
@@ -1698,9 +1698,6 @@ FUNCTIONS = {
     "muster_cluster_close": (c_int32, [c_void_p, c_int64]),
     "muster_cluster_close_begin": (c_int32, [c_void_p, c_int64, c_void_p, c_uint64, POINTER(muster_error)]),
     "muster_cluster_release": (None, [c_void_p]),
-    "muster_worker_context": (c_int32, [POINTER(muster_context_config), c_int32, POINTER(c_void_p), POINTER(muster_error)]),
-    "muster_worker_start": (c_int32, [c_void_p, POINTER(muster_worker_config), c_int64, POINTER(c_void_p), POINTER(muster_error)]),
-    "muster_worker_start_begin": (c_int32, [c_void_p, POINTER(muster_worker_config), c_int64, POINTER(c_void_p), POINTER(muster_error)]),
     "muster_context_create": (c_int32, [POINTER(muster_context_config), POINTER(c_void_p), POINTER(muster_error)]),
     "muster_context_default": (c_int32, [POINTER(c_void_p), POINTER(muster_error)]),
     "muster_context_close": (c_int32, [c_void_p, c_int64]),
@@ -1978,6 +1975,9 @@ FUNCTIONS = {
     "muster_listener_close_begin": (c_int32, [c_void_p, c_void_p, c_uint64, POINTER(muster_error)]),
     "muster_listener_release": (None, [c_void_p]),
     "muster_transport_hello": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "muster_worker_context": (c_int32, [POINTER(muster_context_config), c_int32, POINTER(c_void_p), POINTER(muster_error)]),
+    "muster_worker_start": (c_int32, [c_void_p, POINTER(muster_worker_config), c_int64, POINTER(c_void_p), POINTER(muster_error)]),
+    "muster_worker_start_begin": (c_int32, [c_void_p, POINTER(muster_worker_config), c_int64, POINTER(c_void_p), POINTER(muster_error)]),
 }
 
 # Of each structure: its size, and the offsets of its fields, for the test of layouts.
@@ -1998,7 +1998,6 @@ LAYOUT = {
     "muster_launch": (112, {"struct_size": 0, "flags": 4, "manager": 8, "count": 16, "reserved": 20, "argv": 24, "envp": 32, "directory": 40, "listen": 48, "ident": 56, "connect_idents": 64, "options": 72, "reserved1": 80}),
     "muster_cluster_event": (544, {"kind": 0, "member": 4, "status": 8, "label_bytes": 12, "stream": 16, "text_bytes": 24, "reserved": 28, "label": 32, "text": 288, "broadcast": 520, "data": 528, "size_bytes": 536}),
     "muster_member_info": (1336, {"member": 0, "state": 4, "pid": 8, "data": 16, "host": 24, "address": 280, "reserved": 1304}),
-    "muster_worker_config": (80, {"struct_size": 0, "flags": 4, "exit_grace_ns": 8, "report_fd_plus_one": 16, "max_connections": 20, "queue": 24, "tag": 32, "master": 40, "store": 48, "name": 56, "listen": 64, "max_broadcast_bytes": 72}),
     "muster_context_config": (72, {"struct_size": 0, "flags": 4, "secret": 8, "secret_bytes": 16, "secret_fd_plus_one": 24, "max_unauthenticated": 28, "handshake_timeout_ns": 32, "heartbeat_ns": 40, "silent_ns": 48, "dead_ns": 56, "window_bytes": 64}),
     "muster_context_stats": (128, {"loop_wakeups": 0, "mailbox_posts": 8, "streams_open": 16, "streams_made": 24, "handshakes_ok": 32, "handshakes_failed": 40, "bytes_in": 48, "bytes_out": 56, "upgrades": 64, "reserved": 72}),
     "muster_epoch_token": (40, {"epoch": 0, "to_global": 8, "depth": 16, "state": 24, "index": 32, "reserved": 36}),
@@ -2056,4 +2055,5 @@ LAYOUT = {
     "muster_trace_config": (24, {"struct_size": 0, "events": 4, "name": 8, "name_bytes": 16}),
     "muster_trace_state": (40, {"events": 0, "threads": 8, "offset_ns": 16, "offset_error_ns": 24, "is_on": 32, "reserved": 36}),
     "muster_transport_config": (56, {"struct_size": 0, "flags": 4, "hello": 8, "hello_bytes": 16, "window_bytes": 24, "backlog": 32, "reserved": 36, "retry_ns": 40, "listen_timeout_ns": 48}),
+    "muster_worker_config": (80, {"struct_size": 0, "flags": 4, "exit_grace_ns": 8, "report_fd_plus_one": 16, "max_connections": 20, "queue": 24, "tag": 32, "master": 40, "store": 48, "name": 56, "listen": 64, "max_broadcast_bytes": 72}),
 }

@@ -4,6 +4,8 @@
 #include "cluster/member/cluster.hpp"
 #include "cluster/worker/master_search.hpp"
 
+#include <muster/worker.h>
+
 namespace muster {
 
 // The ticket of a context, until a worker is made of it. Any thread.

@@ -36,6 +36,7 @@ include("lowlevel/serve.jl")
 include("lowlevel/store_serve.jl")
 include("lowlevel/store_server.jl")
 include("lowlevel/trace.jl")
+include("lowlevel/worker.jl")
 
 "Looks up every function in an opened library; the first one that is missing ends it with an error naming it."
 function load!(handle::Ptr{Cvoid})

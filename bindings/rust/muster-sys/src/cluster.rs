@@ -53,10 +53,6 @@ pub const MUSTER_MEMBER_JOINED: u32 = 4;
 pub const MUSTER_MEMBER_LEAVING: u32 = 5;
 pub const MUSTER_MEMBER_GONE: u32 = 6;
 
-// muster_worker_flag: Flags of muster_worker_config.flags.
-pub const MUSTER_WORKER_EXIT_WITH_MASTER: u32 = 1;
-pub const MUSTER_WORKER_RAISE_INTERRUPT: u32 = 2;
-
 /// How to open a cluster; all zero means the defaults named here.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -167,37 +163,6 @@ impl Default for muster_member_info {
     }
 }
 
-/// How to start as a worker; all zero means the defaults named here.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct muster_worker_config {
-    pub struct_size: u32,
-    pub flags: u32,
-    pub exit_grace_ns: i64,
-    pub report_fd_plus_one: i32,
-    pub max_connections: u32,
-    pub queue: *mut muster_queue,
-    pub tag: u64,
-    pub master: *const c_char,
-    pub store: *const c_char,
-    pub name: *const c_char,
-    pub listen: *const c_char,
-    pub max_broadcast_bytes: u64,
-}
-
-impl Default for muster_worker_config {
-    fn default() -> Self {
-        // Zero is a value of each of its fields: numbers, pointers and functions that may be none.
-        unsafe { std::mem::zeroed() }
-    }
-}
-
-impl muster_worker_config {
-    pub fn sized() -> Self {
-        muster_worker_config { struct_size: std::mem::size_of::<Self>() as u32, ..Default::default() }
-    }
-}
-
 extern "C" {
     /// Opens a cluster; the caller is its master.
     pub fn muster_cluster_open(context: *mut muster_context, config: *const muster_cluster_config, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
@@ -241,12 +206,6 @@ extern "C" {
     pub fn muster_cluster_close_begin(cluster: *mut muster_cluster, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Releases the handle; the cluster is closed as by muster_cluster_close(), without a wait.
     pub fn muster_cluster_release(cluster: *mut muster_cluster);
-    /// Makes the context of a worker from the ticket that its launcher has passed; the secret of the ticket becomes that of the context.
-    pub fn muster_worker_context(config: *const muster_context_config, ticket_fd_plus_one: i32, out_context: *mut *mut muster_context, error: *mut muster_error) -> muster_status;
-    /// Joins the cluster as a worker: listens, connects to the master, and returns when this member knows its number.
-    pub fn muster_worker_start(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
-    /// Begins to join the cluster as a worker, for a program that must not wait, such as one whose only thread serves the transport by which it joins.
-    pub fn muster_worker_start_begin(context: *mut muster_context, config: *const muster_worker_config, timeout_ns: i64, out_cluster: *mut *mut muster_cluster, error: *mut muster_error) -> muster_status;
 }
 
 #[cfg(test)]
@@ -307,18 +266,5 @@ mod layout {
         at!(muster_member_info, host, 24);
         at!(muster_member_info, address, 280);
         at!(muster_member_info, reserved, 1304);
-        assert_eq!(size_of::<muster_worker_config>(), 80);
-        at!(muster_worker_config, struct_size, 0);
-        at!(muster_worker_config, flags, 4);
-        at!(muster_worker_config, exit_grace_ns, 8);
-        at!(muster_worker_config, report_fd_plus_one, 16);
-        at!(muster_worker_config, max_connections, 20);
-        at!(muster_worker_config, queue, 24);
-        at!(muster_worker_config, tag, 32);
-        at!(muster_worker_config, master, 40);
-        at!(muster_worker_config, store, 48);
-        at!(muster_worker_config, name, 56);
-        at!(muster_worker_config, listen, 64);
-        at!(muster_worker_config, max_broadcast_bytes, 72);
     }
 }

@@ -74,3 +74,5 @@ mod trace;
 pub use trace::*;
 mod transport;
 pub use transport::*;
+mod worker;
+pub use worker::*;
