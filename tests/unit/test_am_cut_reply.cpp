@@ -27,7 +27,7 @@ std::string head_of(AmKind kind, uint64_t id, size_t payload) {
 }
 
 // Looks at memory that another thread fills: the test wants the middle of that.
-[[gnu::no_sanitize("thread")]] bool is_filled(const volatile char *byte) {
+__attribute__((no_sanitize("thread"))) bool is_filled(const volatile char *byte) {
     return *byte != 0;
 }
 
