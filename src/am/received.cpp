@@ -55,7 +55,7 @@ bool ActiveMessages::place(AmPeer &from, const AmHead &head, const unsigned char
 }
 
 // The thread of the call gives up the role of the reader: what was read to its place belongs to the frame again. A call
-// that is over has given its place back: what was read is not of use to anybody.
+// that is over has given its place back, and what was read is dropped.
 void ActiveMessages::unplace(AmPeer &from) {
     AmPeer::Placed &placed = from.placed;
     if (!placed.call) return;

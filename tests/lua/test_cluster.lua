@@ -220,7 +220,7 @@ local function in_cluster(count, body)
     assert(context:close(second))
 end
 
-function tests.what_goes_wrong_in_a_call_is_told_where_it_was_made()
+function tests.errors_of_a_call_are_returned_to_the_caller()
     in_cluster(1, function(cluster)
         local value, why = cluster:call(1, function() error 'no such luck' end)
         check.equal(value, nil)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A large reply to a request that was begun is read to the memory of the host. When the request ends in the middle of
 // it, that memory is the host's again: the test takes it away, and the rest of the reply must go nowhere. What the peer
-// sends after it is received as ever.
+// sends after it is received as usual.
 // ctest: quick timeout=60
 #include "am/active_messages.hpp"
 #include "stream_fixture.hpp"

@@ -32,7 +32,7 @@ fn print_half_of_trips(scale: usize, mut once: impl FnMut(u64) -> Outcome) -> Ou
 fn send_back() -> Outcome {
     let context = Context::of_worker()?;
     let config = WorkerConfig { exit_with_master: true, ..WorkerConfig::default() };
-    let cluster = Cluster::come_in(&context, &config, PATIENCE)?;
+    let cluster = Cluster::join(&context, &config, PATIENCE)?;
     while let Some(event) = cluster.next_event(None)? {
         match event {
             ClusterEvent::Stream(_, _, mut stream) => {

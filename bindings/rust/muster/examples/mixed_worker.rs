@@ -42,7 +42,7 @@ fn ask(cluster: &Cluster, member: u32) -> Result<(), Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let context = Context::of_worker()?;
     let config = WorkerConfig { exit_with_master: true, ..WorkerConfig::default() };
-    let cluster = Arc::new(Cluster::come_in(&context, &config, SOON)?);
+    let cluster = Arc::new(Cluster::join(&context, &config, SOON)?);
     let mut heard = "nothing\n".to_string();
     while let Some(event) = cluster.next_event(None)? {
         match event {

@@ -47,7 +47,8 @@ pub struct Peer {
 /// # use muster::{Context, Endpoint, EndpointConfig, Stream};
 /// # let context = Context::new()?;
 /// let (near, far) = Stream::pair(&context)?;
-/// let (here, there) = (Endpoint::new(&context, &EndpointConfig::default())?, Endpoint::new(&context, &EndpointConfig::default())?);
+/// let (here, there) = (Endpoint::new(&context, &EndpointConfig::default())?, Endpoint::new(&context,
+/// &EndpointConfig::default())?);
 /// there.on(1, |_peer, request, reply| {
 ///     reply[..request.len()].copy_from_slice(request);
 ///     reply[..request.len()].make_ascii_uppercase();
@@ -114,8 +115,10 @@ impl Endpoint {
         Ok(Endpoint { raw, handlers: Mutex::default(), queues: Mutex::default() })
     }
 
-    /// Sets the handler of a number, 0 to 255: it is called on the thread of the library with the peer, the request and the
-    /// place for the reply, and returns the size of that, or the status that the call of the peer has. It does something
+    /// Sets the handler of a number, 0 to 255: it is called on the thread of the library with the peer, the request and
+    /// the
+    /// place for the reply, and returns the size of that, or the status that the call of the peer has. It does
+    /// something
     /// short, and never waits. The call of the peer ends with `INTERNAL` if the handler panics.
     pub fn on<F>(&self, number: u32, handler: F) -> Result<()>
     where
@@ -152,7 +155,8 @@ impl Endpoint {
         Ok(reply)
     }
 
-    /// As [`Endpoint::call`], to memory of the caller; the size of the reply. `LIMIT`: it is larger, and the first bytes are
+    /// As [`Endpoint::call`], to memory of the caller; the size of the reply. `LIMIT`: it is larger, and the first
+    /// bytes are
     /// there.
     pub fn call_to(
         &self,
@@ -192,7 +196,8 @@ impl Endpoint {
         Ok(size)
     }
 
-    /// Makes a request whose reply is not wanted; [`Endpoint::flush`] has its failure. False: as many as may have no reply
+    /// Makes a request whose reply is not wanted; [`Endpoint::flush`] has its failure. False: as many as may have no
+    /// reply
     /// yet, and nothing was made.
     pub fn post(&self, peer: u32, handler: u32, request: &[u8]) -> Result<bool> {
         let (data, size) = (request.as_ptr().cast(), request.len());

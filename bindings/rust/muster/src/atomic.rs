@@ -117,7 +117,8 @@ impl Word for AtomicU64 {
 }
 
 /// Waits until at least `needed` of the conditions were true in one pass, and says which were. 1 waits for any of them,
-/// their number for all; at most 64. `Status::TIMEOUT` if they were not in time, `Status::UNSUPPORTED` for several words
+/// their number for all; at most 64. `Status::TIMEOUT` if they were not in time, `Status::UNSUPPORTED` for several
+/// words
 /// or one of 64 bits before Linux 5.16.
 ///
 /// ```no_run

@@ -52,7 +52,8 @@ pub struct BrokerStats {
     pub lost: u64,
 }
 
-/// The centre of a star, on threads of this process: members reach each other through it. Needs the plug-in for `zmq://`.
+/// The centre of a star, on threads of this process: members reach each other through it. Needs the plug-in for
+/// `zmq://`.
 /// A broker that is dropped stops at once.
 ///
 /// ```no_run

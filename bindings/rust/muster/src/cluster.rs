@@ -14,31 +14,31 @@ use std::time::Duration;
 /// The number of the member that has opened the cluster.
 pub const MASTER: u32 = sys::MUSTER_CLUSTER_MASTER;
 
-/// Between whom streams may be opened.
+/// The pairs of members between which streams may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// Any two members.
     AllToAll,
     /// The master and each worker.
     MasterWorker,
-    /// Each member and its parent: that of n is (n - 1) / 2.
+    /// Each member and its parent; the parent of n is (n - 1) / 2.
     Tree,
-    /// The master and each worker, and workers one of which names the other.
+    /// The master and each worker, and two workers of which one names the other in [`Launch::connect_idents`].
     Custom,
 }
 
 /// How to open a cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterConfig {
-    /// Between whom streams may be opened.
+    /// The pairs of members between which streams may be opened.
     pub topology: Topology,
-    /// Where the master listens. None: `tcp://127.0.0.1:0`.
+    /// Address at which the master listens. None: `tcp://127.0.0.1:0`.
     pub listen: Option<String>,
-    /// Time from a worker's launch until it has joined. None: 60 s.
+    /// Maximum time from the launch of a worker until it has joined. None: 60 s.
     pub join_timeout: Option<Duration>,
-    /// Time a worker gets to leave before it is killed. None: 10 s.
+    /// Time in which a worker can leave before it is killed. None: 10 s.
     pub leave_timeout: Option<Duration>,
-    /// Where [`Event::Ready`](crate::Event::Ready) with this tag tells that there are events.
+    /// Queue that receives [`Event::Ready`](crate::Event::Ready) with this tag when an event is available.
     pub queue: Option<(Queue, u64)>,
 }
 
@@ -57,30 +57,31 @@ impl Default for ClusterConfig {
 /// What to launch.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// Who starts them: `local`, `ssh`, `slurm`, `mpi`, `elastic`, or one of the program's own.
+    /// The manager that starts the workers: `local`, `ssh`, `slurm`, `mpi`, `command`, `elastic`, or one of the
+    /// program.
     pub manager: String,
-    /// How many.
+    /// Number of workers.
     pub count: u32,
     /// Program and arguments.
     pub argv: Vec<OsString>,
-    /// Added to the environment.
+    /// Variables that are added to the environment.
     pub environment: Vec<(OsString, OsString)>,
     /// Their working directory.
     pub directory: Option<PathBuf>,
-    /// Where a worker listens, `{}` in it stands for its number. None: `tcp://127.0.0.1:0`.
+    /// Address at which a worker listens; `{}` in it is replaced by its number. None: `tcp://127.0.0.1:0`.
     pub listen: Option<String>,
-    /// [`Topology::Custom`]: their names, and those of others they may have streams with.
+    /// [`Topology::Custom`]: the name of these workers, and the names of workers with which they may have streams.
     pub ident: Option<(String, Vec<String>)>,
-    /// For the manager, in its own words.
+    /// Options for the manager, in its syntax.
     pub options: Option<String>,
     /// The master dials the workers.
     pub master_dials: bool,
-    /// Workers listen nowhere.
+    /// The workers do not listen.
     pub no_listen: bool,
 }
 
 impl Launch {
-    /// So many on this host.
+    /// This number of workers on this host.
     pub fn local<W: Into<OsString>>(count: u32, argv: impl IntoIterator<Item = W>) -> Launch {
         Launch {
             manager: "local".into(),
@@ -97,36 +98,36 @@ impl Launch {
     }
 }
 
-/// Something that has happened in a cluster, and to which member.
+/// An event of a cluster, and the member that it concerns.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ClusterEvent {
     /// The worker was started.
     Launched(u32),
-    /// There is a link, and both sides have proved the secret.
+    /// The worker is connected to the master, and both sides have proved the secret.
     Connected(u32),
-    /// The worker is in; on a worker after [`Cluster::begin_to_come_in`]: this one.
+    /// The worker has joined; on a worker after [`Cluster::begin_join`]: this one.
     Joined(u32),
-    /// The worker did not come to join; on a worker after [`Cluster::begin_to_come_in`]: this one, and its cluster is
-    /// over.
+    /// The worker could not join; on a worker after [`Cluster::begin_join`]: this one, and its cluster has ended.
     Failed(u32, Error),
-    /// The worker is gone, and should not be.
+    /// The worker has ended unexpectedly.
     Dead(u32, Error),
     /// The worker has left, or was removed.
     Removed(u32),
-    /// The member has opened a stream to this one, with this label.
+    /// The member has opened a stream with this label to this member.
     Stream(u32, Vec<u8>, Stream),
-    /// The member has given these bytes to many, with this label.
+    /// The member has broadcast these bytes, with this label.
     Broadcast(u32, Vec<u8>, Broadcast),
-    /// Stop what you are doing.
+    /// The master interrupts this worker.
     Interrupt,
-    /// Leave.
+    /// The master requests this worker to leave: it calls [`Cluster::close`].
     Leave,
-    /// There is no cluster any more.
+    /// The connection to the master has ended, and the cluster with it.
     MasterGone(Error),
 }
 
-/// Bytes that a member has broadcast; those of one host share them. Until it is dropped they count as not taken.
+/// Bytes that a member has broadcast; the members of one host share the memory. They count as waiting until this is
+/// dropped.
 #[derive(Debug)]
 pub struct Broadcast {
     raw: *mut sys::muster_broadcast,
@@ -134,7 +135,7 @@ pub struct Broadcast {
     size: usize,
 }
 
-// Nobody writes there, and any thread may release it (cluster.h).
+// The memory does not change, and any thread may release it (cluster.h).
 unsafe impl Send for Broadcast {}
 unsafe impl Sync for Broadcast {}
 
@@ -154,56 +155,58 @@ impl Drop for Broadcast {
     }
 }
 
-/// How a member fares.
+/// The state of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemberState {
-    /// It is being started.
+    /// The worker is being started.
     Launching,
-    /// It was started.
+    /// The worker was started.
     Launched,
-    /// There is a link to it.
+    /// The worker is connected to the master.
     Connected,
-    /// It is in.
+    /// The worker has joined.
     Joined,
-    /// It is being removed.
+    /// The worker is being removed.
     Leaving,
-    /// It has failed, died, left or was removed.
+    /// The worker has failed to join, has died, has left or was removed.
     Gone,
 }
 
-/// What is known of a member.
+/// Information about a member.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// How it fares.
+    /// Its state.
     pub state: MemberState,
-    /// Its process id, on its host; 0: not known.
+    /// Its process id on its host; 0: unknown.
     pub pid: i64,
-    /// The number that a manager of the program's own gave with it.
+    /// The number that a manager of the program has given for it.
     pub data: u64,
     /// Name of its host.
     pub host: String,
-    /// Where it listens.
+    /// Address at which it listens.
     pub address: String,
 }
 
-/// How to be a worker.
+/// How to join a cluster as a worker.
 #[derive(Debug, Clone, Default)]
 pub struct WorkerConfig {
-    /// When the master is gone this process is sent SIGTERM, then SIGKILL, also while it computes.
+    /// When the connection to the master has ended, the library sends SIGTERM and then SIGKILL to this process, also
+    /// while it computes.
     pub exit_with_master: bool,
     /// An interrupt raises SIGINT in this process.
     pub raise_interrupt: bool,
-    /// Where [`Event::Ready`](crate::Event::Ready) with this tag tells that there are events.
+    /// Queue that receives [`Event::Ready`](crate::Event::Ready) with this tag when an event is available.
     pub queue: Option<(Queue, u64)>,
-    /// For one that nobody has launched: where the master listens.
+    /// For a worker that was not launched by the master: the address of the master.
     pub master: Option<String>,
-    /// For one that nobody has launched: a store in which the master is found, and the cluster's name there.
+    /// For a worker that was not launched by the master: a store that has the address of the master, and the name of
+    /// the cluster in it.
     pub store: Option<(String, String)>,
-    /// For one that nobody has launched: where it listens.
+    /// For a worker that was not launched by the master: address at which it listens.
     pub listen: Option<String>,
 }
 
-/// One member's view of a cluster. To drop it closes it without a wait.
+/// One member's view of a cluster. Dropping it closes it without waiting.
 #[derive(Debug)]
 pub struct Cluster {
     raw: *mut sys::muster_cluster,
@@ -221,7 +224,7 @@ impl Drop for Cluster {
 }
 
 impl Cluster {
-    /// Opens one; this member is its master.
+    /// Opens a cluster; this member is its master.
     pub fn open(context: &Context, config: &ClusterConfig) -> Result<Cluster> {
         let mut given = sys::muster_cluster_config::sized();
         given.topology = match config.topology {
@@ -245,16 +248,16 @@ impl Cluster {
         Ok(Cluster { raw, _queue: config.queue.as_ref().map(|(queue, _)| queue.clone()) })
     }
 
-    /// Comes in as a worker; waits until this member knows its number.
-    pub fn come_in(context: &Context, config: &WorkerConfig, timeout: Option<Duration>) -> Result<Cluster> {
+    /// Joins a cluster as a worker; returns when this member knows its number.
+    pub fn join(context: &Context, config: &WorkerConfig, timeout: Option<Duration>) -> Result<Cluster> {
         Self::worker(config, |given, raw, detail| unsafe {
             sys::muster_worker_start(context.as_raw(), given, timeout_ns(timeout), raw, detail)
         })
     }
 
-    /// Begins to come in as a worker, for a program whose only thread serves the transport by which it comes in. The
-    /// first event is [`ClusterEvent::Joined`] of this member's own number, or [`ClusterEvent::Failed`].
-    pub fn begin_to_come_in(context: &Context, config: &WorkerConfig, timeout: Option<Duration>) -> Result<Cluster> {
+    /// Begins to join a cluster as a worker, for a program whose only thread serves the transport that is used for it.
+    /// The first event is [`ClusterEvent::Joined`] with the number of this member, or [`ClusterEvent::Failed`].
+    pub fn begin_join(context: &Context, config: &WorkerConfig, timeout: Option<Duration>) -> Result<Cluster> {
         Self::worker(config, |given, raw, detail| unsafe {
             sys::muster_worker_start_begin(context.as_raw(), given, timeout_ns(timeout), raw, detail)
         })
@@ -288,7 +291,7 @@ impl Cluster {
         Ok(Cluster { raw, _queue: config.queue.as_ref().map(|(queue, _)| queue.clone()) })
     }
 
-    /// Adds workers; the number of the first. How each fares is told by events.
+    /// Adds workers; returns the number of the first. Each has events of its own.
     pub fn add(&self, launch: &Launch) -> Result<u32> {
         let argv = Words::new(launch.argv.iter().map(|word| word.as_bytes().to_vec()))?;
         let variables = launch.environment.iter();
@@ -322,18 +325,18 @@ impl Cluster {
         Ok(first)
     }
 
-    /// Removes a worker, which is killed if it has not left in that time. None: the cluster's leave timeout.
+    /// Removes a worker, which is killed if it has not left after this time. None: the leave timeout of the cluster.
     pub fn remove(&self, member: u32, grace: Option<Duration>) -> Result<()> {
         check_status(unsafe { sys::muster_cluster_remove(self.raw, member, timeout_ns(grace)) })
     }
 
-    /// Interrupts what a worker is doing.
+    /// Interrupts a worker, which receives [`ClusterEvent::Interrupt`].
     pub fn interrupt(&self, member: u32) -> Result<()> {
         check_status(unsafe { sys::muster_cluster_interrupt(self.raw, member) })
     }
 
-    /// The oldest event; None: there is none in that time. When the cluster is over and all were taken an error,
-    /// [`Status::CLOSED`](crate::Status::CLOSED).
+    /// Takes the oldest event; None: no event has arrived within the timeout. When the cluster has ended and all events
+    /// were taken, the call fails with [`Status::CLOSED`](crate::Status::CLOSED).
     pub fn next_event(&self, timeout: Option<Duration>) -> Result<Option<ClusterEvent>> {
         let mut event = sys::muster_cluster_event::default();
         loop {
@@ -342,7 +345,7 @@ impl Cluster {
                 sys::MUSTER_AGAIN | sys::MUSTER_TIMEOUT => return Ok(None),
                 status => return Err(Error::of(status)),
             }
-            if let Some(known) = told(&event) {
+            if let Some(known) = event_of(&event) {
                 return Ok(Some(known));
             }
         }
@@ -355,7 +358,7 @@ impl Cluster {
         Ok(Store::adopt(raw))
     }
 
-    /// Opens a stream to another member, which is told the label: at most 255 bytes.
+    /// Opens a stream to another member, which receives the label: at most 255 bytes.
     pub fn dial(&self, member: u32, label: &[u8], timeout: Option<Duration>) -> Result<Stream> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe {
@@ -372,7 +375,7 @@ impl Cluster {
         Ok(Stream::adopt(raw))
     }
 
-    /// Begins to open one; [`Event::Dial`](crate::Event::Dial) comes into the queue.
+    /// Begins to open a stream to another member; the queue receives [`Event::Dial`](crate::Event::Dial).
     pub fn dial_begin(
         &self,
         member: u32,
@@ -395,8 +398,8 @@ impl Cluster {
         })
     }
 
-    /// Gives the same bytes to many members, None: to all workers, and waits until each has them or is known not to get
-    /// them. The error names the first that has not; with it comes the status of each that was named.
+    /// Sends the same bytes to many members (None: to all workers), and waits until each has received them or has
+    /// failed to. The error names the first member that has failed; it includes the status of each member in `members`.
     pub fn broadcast(
         &self,
         members: Option<&[u32]>,
@@ -422,7 +425,7 @@ impl Cluster {
         done.map_err(|why| (why, statuses.into_iter().map(Status).collect()))
     }
 
-    /// What is known of a member.
+    /// Information about a member.
     pub fn member(&self, member: u32) -> Result<Member> {
         let mut info = sys::muster_member_info::default();
         check_status(unsafe { sys::muster_cluster_get_member(self.raw, member, &mut info) })?;
@@ -437,7 +440,7 @@ impl Cluster {
         Ok(Member { state, pid: info.pid, data: info.data, host: text_of(&info.host), address: text_of(&info.address) })
     }
 
-    /// The workers that are not gone; on the master.
+    /// The numbers of the workers that have not ended; on the master.
     pub fn list(&self) -> Result<Vec<u32>> {
         let mut members = Vec::new();
         loop {
@@ -459,25 +462,25 @@ impl Cluster {
         unsafe { sys::muster_cluster_self(self.raw) }
     }
 
-    /// Ends the waits inside this cluster's functions now.
+    /// Ends the current waits in calls on this cluster, with [`Status::CANCELED`](crate::Status::CANCELED).
     pub fn cancel(&self) -> Result<()> {
         check_status(unsafe { sys::muster_cluster_cancel(self.raw) })
     }
 
-    /// Leaves it. The master removes all workers first; [`Status::TIMEOUT`](crate::Status::TIMEOUT): some had to be
-    /// killed.
+    /// Leaves the cluster. The master removes all workers before; [`Status::TIMEOUT`](crate::Status::TIMEOUT): some had
+    /// to be killed.
     pub fn close(&self, timeout: Option<Duration>) -> Result<()> {
         check_status(unsafe { sys::muster_cluster_close(self.raw, timeout_ns(timeout)) })
     }
 
-    /// The handle of the C interface; it stays this cluster's.
+    /// The handle of the C interface; this object keeps the ownership.
     pub fn as_raw(&self) -> *mut sys::muster_cluster {
         self.raw
     }
 }
 
-// None: of a kind that is not known here, as a later library may tell.
-fn told(event: &sys::muster_cluster_event) -> Option<ClusterEvent> {
+// None: a kind that this crate does not know, of a later library.
+fn event_of(event: &sys::muster_cluster_event) -> Option<ClusterEvent> {
     let why = || Error::new(Status(event.status), text_of(&event.text));
     let label = || event.label[..event.label_bytes as usize].iter().map(|&c| c as u8).collect();
     let member = event.member;
@@ -497,7 +500,7 @@ fn told(event: &sys::muster_cluster_event) -> Option<ClusterEvent> {
         sys::MUSTER_CLUSTER_LEAVE => ClusterEvent::Leave,
         sys::MUSTER_CLUSTER_MASTER_GONE => ClusterEvent::MasterGone(why()),
         _ => {
-            // Either is NULL, which has no effect, or held by nobody else.
+            // Each is NULL, which has no effect, or belongs to this event alone.
             unsafe { sys::muster_broadcast_release(event.broadcast) };
             unsafe { sys::muster_stream_release(event.stream) };
             return None;
@@ -509,7 +512,7 @@ trait UnzipBoth<A, B> {
     fn unzip_both(self) -> (Option<A>, Option<B>);
 }
 impl<A, B> UnzipBoth<A, B> for Option<(A, B)> {
-    // As Option::unzip, which is not there before 1.66.
+    // As Option::unzip, which Rust has since 1.66.
     fn unzip_both(self) -> (Option<A>, Option<B>) {
         match self {
             Some((a, b)) => (Some(a), Some(b)),

@@ -6,7 +6,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where everything belongs to: its engine, its secret. A clone is the same context.
+/// The owner of all other objects, with the thread of the library and the secret of the job. A clone is the same
+/// context.
 #[derive(Debug, Clone)]
 pub struct Context {
     raw: Arc<Raw>,
@@ -30,9 +31,9 @@ impl Drop for Raw {
 pub struct ContextConfig {
     /// Secret of the job, 16 to 1024 bytes. None: the variables MUSTER_SECRET_FILE and MUSTER_SECRET, or a random one.
     pub secret: Option<Vec<u8>>,
-    /// Silence after which a peer counts as dead. None: 60 s.
+    /// Time without bytes after which a peer counts as dead. None: 60 s.
     pub dead: Option<Duration>,
-    /// Most bytes buffered per direction of a stream, a power of two. None: 1 MiB.
+    /// Maximum bytes that are buffered per direction of a stream, a power of two. None: 1 MiB.
     pub window_bytes: Option<u64>,
 }
 
@@ -47,19 +48,19 @@ impl std::fmt::Debug for ContextConfig {
 }
 
 impl Context {
-    /// With the defaults.
+    /// Makes a context with the defaults.
     pub fn new() -> Result<Context> {
         Context::with(&ContextConfig::default())
     }
 
-    /// As configured.
+    /// Makes a context with this configuration.
     pub fn with(config: &ContextConfig) -> Result<Context> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe { sys::muster_context_create(&config.raw(), &mut raw, detail) })?;
         Ok(Context::adopt(raw))
     }
 
-    /// That of a worker: reads the ticket that its launcher has passed, whose secret is the context's.
+    /// Makes the context of a worker from the ticket that its launcher has passed, with the secret in it.
     pub fn of_worker() -> Result<Context> {
         let mut raw = ptr::null_mut();
         let config = ContextConfig::default();
@@ -67,7 +68,8 @@ impl Context {
         Ok(Context::adopt(raw))
     }
 
-    /// Closes it and all that belongs to it; waits for what is still on its way. To drop it does the same unseen.
+    /// Closes the context and all its objects; waits for bytes that are still to be sent. Dropping it does the same,
+    /// without a result.
     pub fn close(&self, timeout: Option<Duration>) -> Result<()> {
         check_status(unsafe { sys::muster_context_close(self.raw.0, timeout_ns(timeout)) })
     }
@@ -86,7 +88,7 @@ impl Context {
     pub(crate) fn adopt(raw: *mut sys::muster_context) -> Context {
         Context { raw: Arc::new(Raw(raw)) }
     }
-    /// The handle of the C interface, for what this crate has no form of; it stays this context's.
+    /// The handle of the C interface, for functions that this crate does not wrap; this object keeps the ownership.
     pub fn as_raw(&self) -> *mut sys::muster_context {
         self.raw.0
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Epoch-based reclamation: when may memory be freed that other threads may still read without a lock?
 //!
-//! An [`Epoch`] has [`Token`]s, one for each thread that takes part. [`Token::pin`] gives a [`Guard`]: what is loaded from
+//! An [`Epoch`] has [`Token`]s, one for each thread that takes part. [`Token::pin`] gives a [`Guard`]: what is loaded
+//! from
 //! an [`Atomic`] with it stays valid until the guard is dropped. A thread that has unlinked an object defers it, and
 //! [`Token::poll`] drops it when no guard of that time is left.
 //!
@@ -280,9 +281,12 @@ impl Token {
         let raw = Box::into_raw(object);
         self.defer_raw(raw).map_err(|error| NotDeferred { object: unsafe { Box::from_raw(raw) }, error })
     }
-    /// Drops an object when every guard of this time was dropped. If too many wait, it frees some and waits, which the token
-    /// can only do while it is not pinned: [`Status::WOULD_DEADLOCK`]. [`Status::TIMEOUT`]: the object stays. How full it is
-    /// depends on other threads: a thread that is preempted while it is pinned holds up everything that is deferred meanwhile.
+    /// Drops an object when every guard of this time was dropped. If too many wait, it frees some and waits, which the
+    /// token
+    /// can only do while it is not pinned: [`Status::WOULD_DEADLOCK`]. [`Status::TIMEOUT`]: the object stays. How full
+    /// it is
+    /// depends on other threads: a thread that is preempted while it is pinned holds up everything that is deferred
+    /// meanwhile.
     ///
     /// # Safety
     /// No structure refers to the object any more, no other thread defers it, and it was made by `Box::new`.
@@ -317,7 +321,8 @@ impl Token {
         check_status(unsafe { sys::muster_epoch_retire(self.raw, object) })
     }
 
-    /// Frees at most `max_objects` objects whose time has come, 0: 8. Cheap enough for each operation. It stops at a number
+    /// Frees at most `max_objects` objects whose time has come, 0: 8. Cheap enough for each operation. It stops at a
+    /// number
     /// of [`Token::retire`].
     pub fn poll(&self, max_objects: u32) -> Result<Polled> {
         self.poll_into(max_objects, Vec::new())
@@ -400,7 +405,8 @@ impl<'t> Guard<'t> {
     pub fn repin(&mut self) -> bool {
         unsafe { sys::muster_epoch_repin(self.token.raw) == sys::MUSTER_OK }
     }
-    /// Drops an object when every guard of this time was dropped. If too many wait, [`Status::AGAIN`]: the object stays.
+    /// Drops an object when every guard of this time was dropped. If too many wait, [`Status::AGAIN`]: the object
+    /// stays.
     ///
     /// # Safety
     /// No structure refers to the object any more, no other thread defers it, and it was made by `Box::new`.
@@ -458,7 +464,8 @@ impl<'g, T> Shared<'g, T> {
     /// The object; None for null.
     ///
     /// # Safety
-    /// The guard is of the manager that the object is deferred with, the object was published with release order, and the
+    /// The guard is of the manager that the object is deferred with, the object was published with release order, and
+    /// the
     /// token belongs to this process (not to the parent after fork()).
     pub unsafe fn as_ref(self) -> Option<&'g T> {
         self.raw.as_ref()
@@ -500,7 +507,8 @@ fn raw_of<T>(object: Option<Box<T>>) -> *mut T {
     object.map_or(ptr::null_mut(), Box::into_raw)
 }
 
-// What an exchange finds is read with acquire order; before Rust 1.64 that must not be stronger than the order of success.
+// What an exchange finds is read with acquire order; before Rust 1.64 that must not be stronger than the order of
+// success.
 fn with_acquire(order: Ordering) -> Ordering {
     match order {
         Ordering::Relaxed => Ordering::Acquire,

@@ -30,7 +30,7 @@ statuses! {
 
 impl fmt::Debug for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The name is a string of the library's own, good for ever.
+        // The name is a static string of the library.
         f.write_str(&unsafe { CStr::from_ptr(sys::muster_status_name(self.0)) }.to_string_lossy())
     }
 }
@@ -41,7 +41,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// What went wrong: a status, and a sentence for people.
+/// An error: a status, and a text.
 #[derive(Clone, Debug)]
 pub struct Error {
     status: Status,
@@ -54,15 +54,15 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of the program's own, to answer a request with.
+    /// An error of the program, to answer a request with.
     pub fn new(status: Status, message: impl Into<String>) -> Error {
         Error { status, message: message.into(), rank: None, cause: None }
     }
-    /// What kind it is.
+    /// The status.
     pub fn status(&self) -> Status {
         self.status
     }
-    /// The sentence.
+    /// The text.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -94,7 +94,7 @@ pub(crate) fn text_of(field: &[std::os::raw::c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-// As much as C takes of a text, at the edge of a character.
+// The part of a text that fits in the C struct, cut at the boundary of a character.
 pub(crate) fn cut(text: &str) -> &str {
     let mut size = text.len().min(200);
     while !text.is_char_boundary(size) {
@@ -103,7 +103,7 @@ pub(crate) fn cut(text: &str) -> &str {
     &text[..size]
 }
 
-// What a request is answered with.
+// The error with which a request is answered.
 pub(crate) fn failure(why: &Error) -> i32 {
     match why.status() {
         Status(status) if status < 0 => status,
@@ -119,7 +119,7 @@ pub(crate) fn unanswered(by: &str) -> Error {
     Error::new(Status::CANCELED, format!("the {} dropped the request without an answer", by))
 }
 
-// What C gave, with its detail.
+// The error of a C function, with its detail.
 pub(crate) fn check(call: impl FnOnce(&mut sys::muster_error) -> i32) -> Result<()> {
     let mut detail = sys::muster_error::default();
     match call(&mut detail) {

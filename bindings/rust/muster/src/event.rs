@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! What comes off a queue.
+//! The events of a queue.
 use crate::agent::AgentStep;
 use crate::am::Request;
 use crate::error::{Error, Result};
@@ -9,92 +9,92 @@ use crate::stream::{Listener, Stream};
 use crate::Answer;
 use muster_sys as sys;
 
-/// One thing that happened. `tag` is the program's own value, given with what it belongs to.
+/// An event. `tag` is the value that the program has given for the object or operation.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
     /// [`Stream::read_begin`] has ended; the buffer has as many bytes as were read.
     Read {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
-        /// The buffer that was handed over.
+        /// The buffer that was passed.
         data: Vec<u8>,
         /// Why it ended before it was full.
         result: Result<()>,
     },
     /// [`Stream::write_owned`] has ended.
     Released {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
-        /// The buffer that was handed over, as it was.
+        /// The buffer that was passed, unchanged.
         data: Vec<u8>,
-        /// Whether all of it went.
+        /// Whether all of it was sent.
         result: Result<()>,
     },
     /// A dial that was begun has ended.
     Dial {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
         /// The stream, or why there is none.
         result: Result<Stream>,
     },
     /// A listen that was begun has ended.
     Listen {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
         /// The listener, which is open, or why there is none.
         result: Result<Listener>,
     },
     /// A process that is watched has ended.
     Exit {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
-        /// How.
+        /// How it has ended.
         exit: Exit,
     },
-    /// [`crate::Queue::post`].
+    /// An entry of [`crate::Queue::post`].
     User {
         /// As it was posted.
         tag: u64,
         /// As it was posted.
         value: u64,
     },
-    /// What is watched is ready; for what say the bits of `muster_stream_event`.
+    /// A watched object is ready, for the bits of `muster_stream_event`.
     Ready {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
         /// `MUSTER_STREAM_READABLE` and so on.
         events: u32,
     },
     /// [`Store::begin`](crate::Store::begin) has ended.
     Store {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
-        /// What became of it.
+        /// Its outcome.
         result: Result<Answer>,
     },
     /// A request of a peer of an [`Endpoint`](crate::Endpoint) that this program answers.
     Request {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
-        /// It.
+        /// The request.
         request: Request,
     },
     /// A step of an [`Agent`](crate::Agent).
     Agent {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
-        /// What it is.
+        /// The step.
         step: AgentStep,
     },
     /// An [`Agent`](crate::Agent) is over.
     AgentEnded {
-        /// The program's own.
+        /// The value of the program.
         tag: u64,
         /// An error has the rank of the worker that failed first, if one did.
         result: Result<()>,
     },
-    /// Something this crate has no form of. An object in it is the program's.
+    /// An event that this crate does not wrap. An object in it belongs to the program.
     Other(sys::muster_completion, Error),
 }
 
@@ -102,7 +102,8 @@ pub enum Event {
 unsafe impl Send for Event {}
 
 impl Event {
-    // `given_back`: takes the buffer of that number from those that are lent. None: the completion of an operation whose
+    // `given_back`: takes the buffer of that number from those that are lent. None: the completion of an operation
+    // whose
     // beginning was refused, and whose buffer was given back then.
     //
     // Safety: the entry was taken off a queue, and the object in it is the caller's.

@@ -89,8 +89,10 @@ pub enum Progress {
 /// Processes with ranks that perform collective operations: all of them make the same calls in the same order. Every
 /// element of a reduction is computed in the order of the ranks, and all members get the same bits.
 ///
-/// When a member dies the operation fails at all others with [`Status::PEER`], and [`Error::rank`] is its rank. A group that
-/// has failed stays failed; it fails, too, where a timeout passes. A group that is dropped without [`Group::close`] fails at
+/// When a member dies the operation fails at all others with [`Status::PEER`], and [`Error::rank`] is its rank. A group
+/// that
+/// has failed stays failed; it fails, too, where a timeout passes. A group that is dropped without [`Group::close`]
+/// fails at
 /// the others.
 #[derive(Debug)]
 pub struct Group {
@@ -195,7 +197,8 @@ impl Group {
         Group::open(context, given, config, timeout)
     }
 
-    /// The group of the members of a cluster, whose ranks are their numbers: 0 of the master, 1 to `size` - 1 of the workers.
+    /// The group of the members of a cluster, whose ranks are their numbers: 0 of the master, 1 to `size` - 1 of the
+    /// workers.
     pub fn in_cluster(
         context: &Context,
         cluster: &Cluster,
@@ -348,7 +351,8 @@ impl Group {
         self.run(&made.output(array), timeout)
     }
 
-    /// Makes a reduction of a function, whose first argument is that of the lower ranks; it need not commute. All members add
+    /// Makes a reduction of a function, whose first argument is that of the lower ranks; it need not commute. All
+    /// members add
     /// the same ones in the same order. It is called on the thread that performs the operation.
     pub fn add_reduction<T, F>(&self, combine_two: F) -> Result<Reduction<T>>
     where
@@ -449,7 +453,8 @@ impl Group {
         }
     }
 
-    /// Divides the group: members with the same color are a new one, in the order of their keys. A negative color: in none.
+    /// Divides the group: members with the same color are a new one, in the order of their keys. A negative color: in
+    /// none.
     pub fn split(&self, color: i64, key: i64, timeout: Option<Duration>) -> Result<Option<Group>> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe {

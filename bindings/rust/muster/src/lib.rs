@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-//! Muster for Rust: streams over tcp, unix, shared memory and a ZeroMQ star, clusters of processes, transports and
-//! cluster managers of the program's own, and functions called in other processes.
-//!
-//! A [`Context`] is where everything begins. What waits takes a timeout: `None` has no end, zero looks once. Handles are
-//! `Send` and `Sync`, as the C interface documents it (`@threads{any}`), and released when they are dropped. A program
-//! with an event loop of its own polls the descriptor of a [`Queue`] and takes what is there with a timeout of zero.
+//! Muster for Rust: streams over tcp, unix, shared memory and a ZeroMQ star; clusters, a rendezvous and a store;
+//! messages, collective operations and global memory; transports and cluster managers of the program; functions called
+//! in other processes.
+//! All objects are made from a [`Context`]. Calls that wait have a timeout: `None` is endless, zero does not wait.
+//! Handles are `Send` and `Sync`, as the C interface documents it (`@threads{any}`), and are released when they are
+//! dropped. A program with an event loop of its own polls the descriptor of a [`Queue`] and takes its events with a
+//! timeout of zero.
 //!
 //! ```no_run
 //! use std::io::{Read, Write};
@@ -18,8 +19,7 @@
 //! here.read_to_string(&mut text)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! [`parallel`] is a small runtime on top: a master, workers, `call` and `map`.
+//! [`parallel`] is a small runtime on top of it: a master, workers, `call` and `map`.
 #![warn(missing_docs)]
 #![deny(missing_debug_implementations)]
 
@@ -74,7 +74,7 @@ pub use transport::{Requests, Transport, TransportServer};
 
 use std::time::Duration;
 
-// As C wants it: nanoseconds, negative: no end.
+// As in C: nanoseconds, negative: endless.
 fn timeout_ns(timeout: Option<Duration>) -> i64 {
     timeout.map_or(-1, |time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }

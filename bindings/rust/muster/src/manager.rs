@@ -11,35 +11,36 @@ use std::os::raw::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
-/// Who launches workers, and ends them by force. Its functions run inside [`Queue::next`](crate::Queue::next) of the
-/// queue it is served with, on the thread that calls that; one that panics has failed.
+/// A manager launches workers and kills them. Its functions run inside [`Queue::next`](crate::Queue::next) of the queue
+/// that serves it, on the calling thread; a function that panics has failed.
 pub trait Manager: Send + 'static {
-    /// Starts workers; each is reported once, now or later.
+    /// Launches workers; each is reported once, during the call or later.
     fn launch(&mut self, request: LaunchRequest, reports: Reports);
-    /// Ends a worker by force.
+    /// Kills a worker.
     fn kill(&mut self, member: u32, data: u64) -> Result<()>;
-    /// Where the master dials a worker that listens there.
+    /// The address at which the master dials a worker that listens at `address`.
     fn connect(&mut self, _member: u32, address: &str) -> Result<String> {
         Ok(address.into())
     }
-    /// Where another worker dials it.
+    /// The address at which another worker dials it.
     fn connect_worker(&mut self, _from: u32, _member: u32, address: &str) -> Result<String> {
         Ok(address.into())
     }
-    /// Interrupts what a worker is doing. By default the worker is told over its link.
+    /// Interrupts a worker. By default the worker is notified over its link.
     fn interrupt(&mut self, _member: u32, _data: u64) -> Result<()> {
-        Err(Error::new(Status::UNSUPPORTED, "the worker is told"))
+        Err(Error::new(Status::UNSUPPORTED, "the worker is notified"))
     }
     /// A worker has joined.
     fn registered(&mut self, _member: u32, _data: u64) {}
-    /// A worker is gone, however that came. When the manager is dropped this runs for each worker that was registered and
-    /// not deregistered: such a worker goes on, but this manager is asked nothing more about it.
+    /// A worker has ended, for any reason. When the manager is dropped, this is called for each worker that was
+    /// registered and not deregistered: such a worker continues, but there are no further requests to this manager.
     fn deregistered(&mut self, _member: u32, _data: u64) {}
 }
 
-/// A manager that is known under a name, as long as this lives. When it is dropped the manager is dropped, too: at once,
-/// or, while one of its functions runs on another thread, when that returns. A request that is not answered fails:
-/// with [`Status::CLOSED`](crate::Status::CLOSED), or as [`Reports`] that are dropped. Workers that are in stay in.
+/// Serves a manager under a name until it is dropped. Then the manager is dropped, too: at once, or, while one of its
+/// functions runs on another thread, when that returns. A request that was not answered fails: with
+/// [`Status::CLOSED`](crate::Status::CLOSED), or as [`Reports`] that are dropped. Workers that have joined remain
+/// members.
 pub struct ManagerServer {
     queue: Queue,
     name: String,
@@ -58,7 +59,7 @@ impl Drop for Managed {
         for ((member, data), count) in std::mem::take(&mut self.registered) {
             for _ in 0..count {
                 let manager = &mut self.manager;
-                // One that panics does not end the others.
+                // A panic does not skip the others.
                 let _ = catch_unwind(AssertUnwindSafe(|| manager.deregistered(member, data)));
             }
         }
@@ -66,8 +67,8 @@ impl Drop for Managed {
 }
 
 impl ManagerServer {
-    /// Makes a manager known to [`Launch::manager`](crate::Launch) in the queue's context. Somebody has to take from the
-    /// queue.
+    /// Registers a manager for [`Launch::manager`](crate::Launch) in the context of the queue. A thread has to call
+    /// [`Queue::next`](crate::Queue::next).
     pub fn new(queue: &Queue, name: &str, manager: impl Manager) -> Result<ManagerServer> {
         let mut ops = sys::muster_manager_ops::sized();
         ops.launch = Some(launch);
@@ -156,7 +157,7 @@ unsafe extern "C" fn launch(this: *mut c_void, request: u64, what: *const sys::m
     };
     let queue = (*this.cast::<Served<Managed>>()).queue();
     let reports = Reports::new(queue, request, asked.first..asked.first.saturating_add(asked.count));
-    // What is not reported then fails with the last clone.
+    // Workers that were not reported fail with the last clone.
     let _ = with(this, |managed| {
         managed.manager.launch(asked, reports);
         Ok(())

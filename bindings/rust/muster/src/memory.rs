@@ -329,7 +329,8 @@ impl<'m> Token<'m> {
         check_status(unsafe { sys::muster_epoch_pin(self.raw) })?;
         Ok(Pin { token: self })
     }
-    /// Frees a block, to which no place refers any more, by [`Token::reclaim`] when its time has come. False: too many wait,
+    /// Frees a block, to which no place refers any more, by [`Token::reclaim`] when its time has come. False: too many
+    /// wait,
     /// and the block is still the caller's.
     pub fn retire(&self, block: GlobalPointer) -> Result<bool> {
         match unsafe { sys::muster_epoch_retire(self.raw, block.0) } {

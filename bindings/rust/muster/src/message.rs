@@ -6,7 +6,8 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 use std::slice;
 
-/// A message: a header of numbers, and frames of bytes. Frames of a received message are borrowed from it without a copy.
+/// A message: a header of numbers, and frames of bytes. Frames of a received message are borrowed from it without a
+/// copy.
 ///
 /// ```no_run
 /// # use muster::Message;

@@ -19,8 +19,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each connection is served by one thread, which runs what is asked for in order; while a function waits for a call of
-//! its own another thread goes on serving. An interrupt is what a function looks for: [`Here::interrupted`].
+//! Each connection is served by one thread, which executes the calls in order; while a function waits for a call that
+//! it makes itself, another thread continues to serve the connection. A function checks for an interrupt by
+//! [`Here::interrupted`].
 use crate::error::{Error, Status};
 use crate::{Broadcast, Cluster, Context, WorkerConfig};
 use member::MemberHere;
@@ -43,12 +44,12 @@ pub use value::{Bytes, Value};
 
 const CONNECT: Duration = Duration::from_secs(60);
 
-/// Why a call gave nothing.
+/// Why a call has failed.
 #[derive(Clone, Debug)]
 pub enum CallError {
-    /// The function said so, or panicked; or what it was given or gave was not what was expected.
+    /// The function has returned an error or panicked; or its argument or result has another type than expected.
     Failed(String),
-    /// The way to it: the worker is gone, or was never there.
+    /// The worker cannot be reached, or has ended.
     Lost(Error),
 }
 
@@ -69,35 +70,35 @@ impl From<Error> for CallError {
     }
 }
 
-/// What a function gives: a value, or a sentence why there is none.
+/// The result of a function: a value, or the text of an error.
 pub type Outcome<R> = Result<R, String>;
 
-// Puts what it gives behind what is there.
+// Appends its result.
 type Function = Arc<dyn Fn(&Here, &[u8], &mut Vec<u8>) -> Outcome<()> + Send + Sync>;
 
-type Hearer = Arc<dyn Fn(&Here, u32, &[u8], Broadcast) + Send + Sync>;
+type OnBroadcast = Arc<dyn Fn(&Here, u32, &[u8], Broadcast) + Send + Sync>;
 
-/// The functions that may be called, by name.
+/// The functions that other members can call, by name.
 #[derive(Clone, Default)]
 pub struct Functions {
     all: BTreeMap<String, Function>,
-    hearer: Option<Hearer>,
+    on_broadcast: Option<OnBroadcast>,
 }
 
 impl Functions {
-    /// None yet.
+    /// No functions.
     pub fn new() -> Functions {
         Functions::default()
     }
 
-    /// Adds one; of two of a name the last counts.
+    /// Adds a function; it replaces an earlier one of the same name.
     pub fn add<A: Value, R: Value>(
         &mut self,
         name: &str,
         function: impl Fn(&Here, A) -> Outcome<R> + Send + Sync + 'static,
     ) -> &mut Self {
         let called: Function = Arc::new(move |here, bytes, result| {
-            let argument = A::from_bytes(bytes).ok_or("what came is not what the function takes")?;
+            let argument = A::from_bytes(bytes).ok_or("the argument has another type than the function takes")?;
             function(here, argument)?.put(result);
             Ok(())
         });
@@ -105,15 +106,19 @@ impl Functions {
         self
     }
 
-    /// What is run when a member has broadcast something: who, the label, the bytes. No other event is heard meanwhile.
-    pub fn on_broadcast(&mut self, hear: impl Fn(&Here, u32, &[u8], Broadcast) + Send + Sync + 'static) -> &mut Self {
-        self.hearer = Some(Arc::new(hear));
+    /// Sets the function that is called for each broadcast, with the number of the sender, the label and the bytes.
+    /// Other events wait while it runs.
+    pub fn on_broadcast(
+        &mut self,
+        function: impl Fn(&Here, u32, &[u8], Broadcast) + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.on_broadcast = Some(Arc::new(function));
         self
     }
 }
 
-/// Where a function runs: by which it calls others, and hears of an interrupt. Threads that the function starts may use
-/// it, too.
+/// The member in which a function is executed: the function calls others by it, and checks for an interrupt. Threads
+/// that the function starts may use it, too.
 pub struct Here {
     member: Arc<MemberHere>,
     interrupts: u64, // when it began
@@ -125,16 +130,17 @@ impl Here {
     pub fn number(&self) -> u32 {
         self.member.cluster.number()
     }
-    /// Calls a function in another member. Meanwhile another thread serves the connection by which this function was
-    /// called: members may call each other in circles, also from threads that the function has started. A function of a
-    /// master does so by this, or on its own thread by [`Team::call`].
+    /// Calls a function in another member. Meanwhile another thread serves the connection over which this function was
+    /// called, so members may call each other in circles, also from threads that the function has started. A function
+    /// of a master uses this, or [`Team::call`] on its own thread.
     pub fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
         if let Some(turn) = &self.turn {
             turn.hand_on();
         }
         self.member.call(member, name, argument)
     }
-    /// Gives bytes to many members, as [`Cluster::broadcast`]; they run what [`Functions::on_broadcast`] has named.
+    /// Sends bytes to many members, as [`Cluster::broadcast`]; they call the function that [`Functions::on_broadcast`]
+    /// has set.
     pub fn broadcast(
         &self,
         members: Option<&[u32]>,
@@ -144,26 +150,26 @@ impl Here {
     ) -> Result<(), (Error, Vec<Status>)> {
         self.member.cluster.broadcast(members, label, bytes, timeout)
     }
-    /// Has somebody interrupted this worker since the function began?
+    /// Was this worker interrupted since the function began?
     pub fn interrupted(&self) -> bool {
         self.member.interrupts.load(Ordering::Relaxed) != self.interrupts
     }
 }
 
-/// Is this process a worker that somebody has launched?
+/// Was this process launched as a worker?
 pub fn is_worker() -> bool {
     ["MUSTER_WORKER_FD", "MUSTER_WORKER_TICKET"]
         .iter()
         .any(|name| std::env::var_os(name).map_or(false, |v| !v.is_empty()))
 }
 
-/// Serves calls until the master lets this worker go.
+/// Serves calls until the master removes this worker.
 pub fn work(functions: Functions) -> Result<(), Box<dyn std::error::Error>> {
     let context = Context::of_worker()?;
     let config = WorkerConfig { exit_with_master: true, ..WorkerConfig::default() };
-    let cluster = Cluster::come_in(&context, &config, Some(CONNECT))?;
+    let cluster = Cluster::join(&context, &config, Some(CONNECT))?;
     let here = MemberHere::new(cluster, functions);
-    here.hear();
+    here.handle_events();
     here.cluster.close(None)?;
     Ok(())
 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// With this code.
+    /// It has exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
-    /// Nobody knows: the program ignores SIGCHLD, or reaps all children itself.
+    /// Unknown: the program ignores SIGCHLD, or reaps all children itself.
     Unknown,
 }
 
@@ -34,7 +34,7 @@ impl Exit {
     }
 }
 
-/// What to start.
+/// How to start a process.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessConfig<'a> {
     /// Program and arguments; a name without `/` is looked up in PATH.
@@ -43,11 +43,11 @@ pub struct ProcessConfig<'a> {
     pub environment: Option<Vec<(OsString, OsString)>>,
     /// Its working directory; None: this process's own.
     pub directory: Option<PathBuf>,
-    /// Descriptors of this process, which stay its own, and their numbers there.
+    /// Descriptors of this process, which remain open here, and their numbers in the child.
     pub descriptors: Vec<(BorrowedFd<'a>, i32)>,
 }
 
-/// A child process, in a group of its own; reaped by the library.
+/// A child process in a process group of its own; the library reaps it.
 #[derive(Debug)]
 pub struct Process {
     raw: *mut sys::muster_process,
@@ -64,7 +64,7 @@ impl Drop for Process {
 }
 
 impl Process {
-    /// Starts it; returns when the program has been loaded.
+    /// Starts a process; returns when its program was loaded.
     pub fn spawn(context: &Context, config: &ProcessConfig<'_>) -> Result<Process> {
         let argv = Words::new(config.argv.iter().map(|word| word.as_bytes().to_vec()))?;
         let environment = match &config.environment {
@@ -106,12 +106,12 @@ impl Process {
         Ok(Exit::of(exit))
     }
 
-    /// Tells its end in the queue: [`Event::Exit`](crate::Event::Exit).
+    /// Watches the process: the queue receives [`Event::Exit`](crate::Event::Exit) at its end.
     pub fn watch(&self, queue: &Queue, tag: u64) -> Result<()> {
         check_status(unsafe { sys::muster_process_watch(self.raw, queue.as_raw(), tag) })
     }
 
-    /// Sends a signal to its group.
+    /// Sends a signal to its process group.
     pub fn kill(&self, signal: i32) -> Result<()> {
         check_status(unsafe { sys::muster_process_kill(self.raw, signal) })
     }

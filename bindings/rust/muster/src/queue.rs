@@ -12,31 +12,31 @@ use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// Where a program learns what happened: completions of what it has begun, readiness of what it watches.
+/// A queue of events: completions of operations that were begun, and readiness of watched objects.
 ///
-/// Requests to transports and managers of the program's own are carried out inside [`Queue::next`], on a thread that
-/// calls it, one at a time; so they must not wait for the queue themselves. A clone is the same queue. Dropping the last
-/// clone ends what was begun with it, and frees the buffers that were handed over. A stream of which part of such a
-/// buffer had been sent is then aborted.
+/// Requests to transports and managers of the program are executed inside [`Queue::next`], on a thread that calls it,
+/// one at a time; so they must not wait for the queue themselves. A clone is the same queue. Dropping the last clone
+/// ends the operations that were begun with it, and frees the buffers that were passed to them. A stream is then
+/// aborted if a part of such a buffer was sent.
 ///
 /// # With an event loop of the program's own
 ///
-/// The descriptor of [`Queue::as_fd`] is readable while there is something to be taken: take until `next` with a timeout
-/// of zero gives `None`, and wait for the descriptor again. With tokio, which watches for edges:
+/// The descriptor of [`Queue::as_fd`] is readable while the queue has events: call `next` with a timeout of zero until
+/// it returns `None`, and wait for the descriptor again. With tokio, which watches for edges:
 ///
 /// ```ignore
 /// let fd = tokio::io::unix::AsyncFd::with_interest(queue.as_raw_fd(), tokio::io::Interest::READABLE)?;
 /// loop {
 ///     let mut ready = fd.readable().await?;
-///     ready.clear_ready(); // before the last look, so that what comes after it is seen
+///     ready.clear_ready(); // before the last call of next(), so that later events make it ready again
 ///     while let Some(event) = queue.next(Some(Duration::ZERO))? {
 ///         handle(event);
 ///     }
 /// }
 /// ```
 ///
-/// With mio: register `mio::unix::SourceFd(&queue.as_raw_fd())` with `Interest::READABLE`, and take until `None` after
-/// each event.
+/// With mio: register `mio::unix::SourceFd(&queue.as_raw_fd())` with `Interest::READABLE`, and call `next` until it
+/// returns `None` after each event.
 #[derive(Debug, Clone)]
 pub struct Queue {
     raw: Arc<Raw>,
@@ -49,7 +49,7 @@ struct Raw {
     changed: Condvar,
     lent: Mutex<Loans>,
     tables: Mutex<HashMap<usize, Arc<dyn Any + Send + Sync>>>, // by their places: what callbacks of the library point to
-    descriptor: Mutex<Option<OwnedFd>>,                        // once somebody has asked for it
+    descriptor: Mutex<Option<OwnedFd>>,                        // after the first request for it
 }
 
 #[derive(Default)]
@@ -86,7 +86,8 @@ impl Drop for Raw {
 
 impl Raw {
     // The queue is closed, and nothing is left in it: the library accesses no buffer that was lent, and no completion
-    // gives one back. A buffer whose operation is just being begun goes back to the thread that begins it, with an error.
+    // gives one back. A buffer whose operation is just being begun goes back to the thread that begins it, with an
+    // error.
     fn free_ended(&self) {
         self.lent.lock().unwrap().buffers.retain(|_, lent| !lent.begun);
     }
@@ -110,11 +111,12 @@ impl Queue {
         })
     }
 
-    /// The next thing that happened; None: nothing has in that time. Once the queue is closed and empty an error,
-    /// [`Status::CLOSED`](crate::Status::CLOSED); buffers of operations that ended with the close are freed then.
+    /// Takes the next event; None: no event has arrived within the timeout. When the queue is closed and empty, the
+    /// call fails with [`Status::CLOSED`](crate::Status::CLOSED); buffers of operations that ended with the close are
+    /// freed then.
     ///
-    /// What is not asked for stays in the queue of the library, whose length is bounded: so does the descriptor of
-    /// [`Queue::as_fd`] stay readable.
+    /// Events that were not taken stay in the queue of the library, whose length is bounded; the descriptor of
+    /// [`Queue::as_fd`] stays readable.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Option<Event>> {
         let until = timeout.and_then(|time| Instant::now().checked_add(time)); // what is too far away has no end
         let mut state = self.raw.state.lock().unwrap();
@@ -154,7 +156,7 @@ impl Queue {
         }
     }
 
-    // Carries out requests until something else is next, and takes that. None: nothing else came yet.
+    // Executes requests until the next entry is an event, and takes that. None: there is none.
     fn take(&self, timeout: Option<Duration>) -> Result<Option<Event>> {
         let (mut wait, mut entry) = (timeout_ns(timeout), sys::muster_completion::default());
         loop {
@@ -182,7 +184,7 @@ impl Queue {
         }
     }
 
-    /// Puts an [`Event::User`] into it; `false`: it is full.
+    /// Adds an [`Event::User`]; `false`: the queue is full.
     pub fn post(&self, tag: u64, value: u64) -> Result<bool> {
         match unsafe { sys::muster_queue_post(self.raw.queue, tag, value) } {
             sys::MUSTER_AGAIN => Ok(false),
@@ -190,15 +192,16 @@ impl Queue {
         }
     }
 
-    /// Ends the waits inside [`Queue::next`] now.
+    /// Ends the current waits in [`Queue::next`].
     pub fn cancel(&self) -> Result<()> {
         self.raw.state.lock().unwrap().cancels += 1; // for those that wait until another thread has taken something
         self.raw.changed.notify_all();
         check_status(unsafe { sys::muster_queue_cancel(self.raw.queue) })
     }
 
-    /// Nothing new goes in; what is there can still be taken. What was begun with the queue and has not completed ends
-    /// without an event; its buffers are freed now if the queue is empty, else when [`Queue::next`] has found it empty.
+    /// Closes the queue: it accepts no further entries, and those that it has can still be taken. Operations that were
+    /// begun with it and have not completed end without an event; their buffers are freed now if the queue is empty,
+    /// otherwise when [`Queue::next`] has found it empty.
     pub fn close(&self) -> Result<()> {
         check_status(unsafe { sys::muster_queue_close(self.raw.queue) })?;
         let mut stats = sys::muster_queue_stats::default();
@@ -208,7 +211,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The handle of the C interface; it stays this queue's.
+    /// The handle of the C interface; this object keeps the ownership.
     pub fn as_raw(&self) -> *mut sys::muster_queue {
         self.raw.queue
     }
@@ -219,7 +222,8 @@ impl Queue {
         WeakQueue(Arc::downgrade(&self.raw))
     }
 
-    // Keeps what callbacks of the library point to, until the last callback or the release of the queue: after a release
+    // Keeps what callbacks of the library point to, until the last callback or the release of the queue: after a
+    // release
     // none comes. The pointer for the callbacks.
     pub(crate) fn keep<T: Any + Send + Sync>(&self, table: &Arc<T>) -> *mut c_void {
         let place = Arc::as_ptr(table);
@@ -230,8 +234,8 @@ impl Queue {
         self.raw.tables.lock().unwrap().remove(&(place as usize))
     }
 
-    // Begins an operation with a buffer that is the library's until its completion is taken. If that cannot be begun the
-    // buffer comes back at once.
+    // Begins an operation with a buffer that belongs to the library until its completion is taken. If the operation
+    // cannot be begun, the buffer is returned at once.
     pub(crate) fn lend(
         &self,
         mut data: Vec<u8>,
@@ -253,8 +257,8 @@ impl Queue {
             }
             return Ok(());
         }
-        // Of some failures a completion comes, too, which is passed over as its number is gone; unless another thread
-        // has taken it already: then the event has told.
+        // Some failures have a completion, too, which is skipped since its number is not registered any more; unless
+        // another thread has taken it already, which has reported the event.
         match self.raw.lent.lock().unwrap().buffers.remove(&number) {
             Some(lent) => Err((Error::of(status), lent.data)),
             None => Ok(()),
@@ -275,7 +279,7 @@ impl Queue {
     fn descriptor(&self) -> Result<OwnedFd> {
         let mut fd = -1;
         match unsafe { sys::muster_queue_fd(self.raw.queue, &mut fd) } {
-            // Nothing is waited for in a closed queue: one end of a pair without the other is always readable.
+            // A closed queue has nothing to wait for: one end of a pair without the other is always readable.
             sys::MUSTER_E_CLOSED => match UnixStream::pair() {
                 Ok((end, _)) => Ok(end.into()),
                 Err(why) => Err(Error::new(Status::LIMIT, why.to_string())),
@@ -289,18 +293,18 @@ impl Queue {
 }
 
 impl AsFd for Queue {
-    /// Readable when there is something to be taken, also when the queue is closed; for poll, epoll, or a reactor. It is
-    /// this queue's, and the same in each call.
+    /// A descriptor that is readable when the queue has events, and when it is closed; for poll, epoll, or a reactor.
+    /// It belongs to this queue, and is the same in each call.
     ///
     /// # Panics
-    /// If this process has no descriptor left at the first call; [`Queue::try_as_fd`] gives an error then.
+    /// If this process has no descriptor left at the first call; [`Queue::try_as_fd`] returns an error then.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.try_as_fd().expect("the descriptor of a queue")
     }
 }
 
 impl AsRawFd for Queue {
-    /// As [`Queue::as_fd`]; it is the queue's, and is not to be closed.
+    /// As [`Queue::as_fd`]; it belongs to the queue, and must not be closed.
     ///
     /// # Panics
     /// As [`Queue::as_fd`].

@@ -5,37 +5,37 @@ use muster_sys as sys;
 use std::ptr;
 use std::time::Duration;
 
-/// How to open a rendezvous; what is None has the default that `rendezvous.h` names.
+/// How to open a rendezvous; None means the default named in `rendezvous.h`.
 #[derive(Debug, Clone, Default)]
 pub struct RendezvousConfig {
     /// Name of the run.
     pub run_id: String,
-    /// URL of a store, or `static:`. Not needed if there is a `store`.
+    /// URL of a store, or `static:`. Not needed with `store`.
     pub url: Option<String>,
     /// Store to use.
     pub store: Option<Store>,
-    /// What the others find under this member's rank.
+    /// The address that other members get for the rank of this member.
     pub address: Vec<u8>,
-    /// Where nothing else decides ranks go by this; by default by the address.
+    /// Key by which ranks are ordered if nothing else decides; None: the address.
     pub order_key: Vec<u8>,
-    /// Least members of a round.
+    /// Minimum number of members of a round.
     pub min: u32,
-    /// Most members of a round; 0: as `min`.
+    /// Maximum number of members of a round; 0: as `min`.
     pub max: u32,
-    /// The rank that it would like to have.
+    /// The preferred rank.
     pub rank: Option<u32>,
-    /// Interval in which it says that it lives.
+    /// Interval of its heartbeats.
     pub keep_alive: Option<Duration>,
-    /// How long others may still come when `min` are there; zero: not at all.
+    /// Time for further members to join after `min` have joined; zero: none.
     pub last_call: Option<Duration>,
-    /// A run that was closed is open again.
+    /// Opens a run again that was closed.
     pub reopen: bool,
     /// Where [`Event::Ready`](crate::Event::Ready) with this tag tells that there are events.
     pub queue: Option<(Queue, u64)>,
 }
 
 impl RendezvousConfig {
-    // As C has it; it points into this one.
+    // The struct of the C interface, which points into this one.
     pub(crate) fn as_raw(&self) -> sys::muster_rendezvous_config {
         let mut given = sys::muster_rendezvous_config::sized();
         given.flags = if self.rank.is_some() { sys::MUSTER_RENDEZVOUS_HAS_RANK } else { 0 }
@@ -68,37 +68,37 @@ impl RendezvousConfig {
     }
 }
 
-/// Something that a member of a run is told. `rank` None: of so many that they are not told one by one.
+/// An event of a member of a run. `rank` None: there are too many for an event each, and the number is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RendezvousEvent {
-    /// So many have joined, this one included.
+    /// This number of members have joined, this one included.
     Joined(u32),
-    /// Enough have joined: the last call runs.
+    /// The minimum has joined: further members may join until the last call ends.
     LastCall,
-    /// The round is complete, this member is in; so many are.
+    /// The round is complete with this number of members, and this member is one of them.
     Complete(u32),
-    /// The member of the rank has left the round, or so many have.
+    /// The member of this rank has left the round, or this number of members.
     Left(Option<u32>, u32),
-    /// The member of the rank died, or so many did; how that is known.
+    /// The member of this rank has died, or this number of members; and the evidence.
     Dead(Option<u32>, u32, String),
-    /// So many wait for the next round.
+    /// This number of members wait for the next round.
     Waiting(u32),
-    /// The round was aborted: by whom, and why.
+    /// The round was aborted: the member that has done so, and its reason.
     Aborted(String),
-    /// This member was taken for dead.
+    /// The others have declared this member dead.
     Expelled(String),
-    /// The run is closed: by whom, and why.
+    /// The run was closed: the member that has done so, and its reason.
     Closed(String),
-    /// The store is lost for good.
+    /// The store is lost permanently.
     Lost(String),
 }
 
-/// A member of a run. One that has not left is dead when it is dropped.
+/// A member of a run. A member that is dropped without leaving counts as dead.
 #[derive(Debug)]
 pub struct Rendezvous {
     raw: *mut sys::muster_rendezvous,
-    _queue: Option<Queue>, // in which it tells
+    _queue: Option<Queue>, // receives its events
 }
 
 // The functions of a rendezvous may be called by any thread at any time (rendezvous.h).
@@ -112,7 +112,7 @@ impl Drop for Rendezvous {
 }
 
 impl Rendezvous {
-    /// Opens it. Nobody waits for this member before it joins.
+    /// Opens a rendezvous. No round waits for this member until it joins.
     pub fn open(context: &Context, config: &RendezvousConfig, timeout: Option<Duration>) -> Result<Rendezvous> {
         let given = config.as_raw();
         let mut raw = ptr::null_mut();
@@ -122,24 +122,24 @@ impl Rendezvous {
         Ok(Rendezvous { raw, _queue: config.queue.as_ref().map(|(queue, _)| queue.clone()) })
     }
 
-    /// Waits for a round and joins it. Whoever is in one leaves that.
+    /// Joins the next round, and waits until it is complete. A member that is in a round leaves that.
     pub fn join(&self, timeout: Option<Duration>) -> Result<Round> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe { sys::muster_rendezvous_join(self.raw, timeout_ns(timeout), &mut raw, detail) })?;
         Ok(Round { raw })
     }
 
-    /// Leaves the round, or stops waiting for one. It may join again.
+    /// Leaves the round, or ends the wait for one. The member may join again.
     pub fn leave(&self, timeout: Option<Duration>) -> Result<()> {
         check(|detail| unsafe { sys::muster_rendezvous_leave(self.raw, timeout_ns(timeout), detail) })
     }
 
-    /// Waits until all who are still in the round call this.
+    /// Waits until all members that are in the round have called this.
     pub fn exit(&self, timeout: Option<Duration>) -> Result<()> {
         check(|detail| unsafe { sys::muster_rendezvous_exit(self.raw, timeout_ns(timeout), detail) })
     }
 
-    /// Ends the round, for all.
+    /// Ends the round for all its members.
     pub fn abort(&self, reason: &str, timeout: Option<Duration>) -> Result<()> {
         let reason = cut(reason);
         check(|detail| unsafe {
@@ -148,7 +148,7 @@ impl Rendezvous {
         })
     }
 
-    /// Closes the run: no round begins any more.
+    /// Closes the run: no further round begins.
     pub fn close(&self, reason: &str, timeout: Option<Duration>) -> Result<()> {
         let reason = cut(reason);
         check(|detail| unsafe {
@@ -157,12 +157,12 @@ impl Rendezvous {
         })
     }
 
-    /// Ends everything that is under way with this member.
+    /// Ends the current calls on this member, with [`Status::CANCELED`](crate::Status::CANCELED).
     pub fn cancel(&self) -> Result<()> {
         check_status(unsafe { sys::muster_rendezvous_cancel(self.raw) })
     }
 
-    /// The oldest event; None: there is none in that time.
+    /// Takes the oldest event; None: no event has arrived within the timeout.
     pub fn next_event(&self, timeout: Option<Duration>) -> Result<Option<RendezvousEvent>> {
         let mut event = sys::muster_rendezvous_event::default();
         loop {
@@ -171,27 +171,27 @@ impl Rendezvous {
                 sys::MUSTER_AGAIN | sys::MUSTER_TIMEOUT => return Ok(None),
                 status => return Err(Error::of(status)),
             }
-            if let Some(known) = told(&event) {
+            if let Some(known) = event_of(&event) {
                 return Ok(Some(known));
             }
         }
     }
 
-    /// What it knows just now.
+    /// The current state, without a request to the store.
     pub fn state(&self) -> Result<sys::muster_rendezvous_state> {
         let mut state = sys::muster_rendezvous_state::default();
         check_status(unsafe { sys::muster_rendezvous_get_state(self.raw, &mut state) })?;
         Ok(state)
     }
 
-    /// The handle of the C interface; it stays this member's.
+    /// The handle of the C interface; this object keeps the ownership.
     pub fn as_raw(&self) -> *mut sys::muster_rendezvous {
         self.raw
     }
 }
 
-// None: of a kind that is not known here, as a later library may tell.
-fn told(event: &sys::muster_rendezvous_event) -> Option<RendezvousEvent> {
+// None: a kind that this crate does not know, of a later library.
+fn event_of(event: &sys::muster_rendezvous_event) -> Option<RendezvousEvent> {
     let rank = if event.rank == u32::MAX { None } else { Some(event.rank) };
     let text = || text_of(&event.text);
     Some(match event.kind {
@@ -209,7 +209,7 @@ fn told(event: &sys::muster_rendezvous_event) -> Option<RendezvousEvent> {
     })
 }
 
-/// What a join has given. The member stays in the round when it is dropped.
+/// A round that was joined. The member stays in the round when this is dropped.
 #[derive(Debug)]
 pub struct Round {
     raw: *mut sys::muster_round,
@@ -226,7 +226,7 @@ impl Drop for Round {
 }
 
 impl Round {
-    /// The handle of the C interface; it stays this round's.
+    /// The handle of the C interface; this object keeps the ownership.
     pub fn as_raw(&self) -> *mut sys::muster_round {
         self.raw
     }
@@ -236,7 +236,7 @@ impl Round {
         unsafe { sys::muster_round_get_info(self.raw, &mut info) };
         info
     }
-    /// Its number in the run, from 1: a fencing token.
+    /// Number of the round in its run, from 1; usable as a fencing token.
     pub fn number(&self) -> u64 {
         self.info().number
     }
@@ -244,20 +244,20 @@ impl Round {
     pub fn rank(&self) -> u32 {
         self.info().rank
     }
-    /// Members of the round.
+    /// Number of members of the round.
     pub fn world(&self) -> u32 {
         self.info().world
     }
-    /// Of the table of members, the same for all of them.
+    /// Hash of the table of members, the same for all of them.
     pub fn digest(&self) -> [u8; 32] {
         self.info().digest
     }
-    /// Is it known here that it is over?
+    /// Does this member know that the round has ended?
     pub fn is_over(&self) -> bool {
         self.info().flags & sys::MUSTER_ROUND_IS_OVER != 0
     }
 
-    /// The store of the round: every request ends with [`Status::STALE`](crate::Status::STALE) once that is over.
+    /// The store of the round: requests fail with [`Status::STALE`](crate::Status::STALE) after the end of the round.
     pub fn store(&self) -> Result<Store> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe { sys::muster_round_store(self.raw, &mut raw, detail) })?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! What a manager is to launch, and its reports of each worker.
+//! The workers that a manager launches, and its report of each.
 use crate::error::{check, check_status, cut, failure, unanswered, Error, Result};
 use crate::{Cluster, Queue};
 use muster_sys as sys;
@@ -7,28 +7,28 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// What to launch.
+/// The workers to be launched.
 #[derive(Clone, Debug)]
 pub struct LaunchRequest {
     /// Number of the first worker.
     pub first: u32,
-    /// How many.
+    /// Number of workers.
     pub count: u32,
-    /// Program and arguments, if any were named.
+    /// Program and arguments, if they were given.
     pub argv: Vec<String>,
     /// `NAME=value`: to be added to the environment.
     pub environment: Vec<String>,
-    /// Their working directory, if one was named.
+    /// Their working directory, if it was given.
     pub directory: Option<String>,
-    /// For the manager, in its own words.
+    /// Options for the manager, in its syntax.
     pub options: String,
-    /// The workers print where they listen, and the master dials them.
+    /// The workers print the address at which they listen, and the master dials them.
     pub master_dials: bool,
 }
 
-/// By which a manager says how a launch went; good until each worker of it was reported. When the last clone is dropped
-/// the workers that were not reported have failed, with [`Status::CANCELED`](crate::Status::CANCELED), or while its thread
-/// panics with [`Status::INTERNAL`](crate::Status::INTERNAL).
+/// The reports of a manager on a launch; valid until each of its workers was reported. When the last clone is dropped,
+/// the workers that were not reported have failed with [`Status::CANCELED`](crate::Status::CANCELED), or with
+/// [`Status::INTERNAL`](crate::Status::INTERNAL) while its thread panics.
 #[derive(Clone)]
 pub struct Reports {
     launch: Arc<Launching>,
@@ -59,7 +59,7 @@ impl Drop for Launching {
     fn drop(&mut self) {
         let left = std::mem::take(self.left.get_mut().unwrap_or_else(|why| why.into_inner()));
         for member in left {
-            let _ = self.failed(member, &unanswered("manager")); // stale if it is no longer wanted
+            let _ = self.failed(member, &unanswered("manager")); // stale if it was cancelled
         }
     }
 }
@@ -69,7 +69,8 @@ impl Reports {
         Reports { launch: Arc::new(Launching { queue, request, left: Mutex::new(members.collect()) }) }
     }
 
-    /// The ticket of a worker, one line with its newline: to be handed to it over a descriptor, and never to be shown.
+    /// The ticket of a worker, one line with its newline: it is passed to the worker over a descriptor, and must not be
+    /// shown.
     pub fn ticket(&self, member: u32) -> Result<Vec<u8>> {
         let mut size = 0;
         let raw = self.launch.queue.as_raw();
@@ -90,7 +91,7 @@ impl Reports {
         Ok(line)
     }
 
-    /// A worker was started. `data` comes with all that is asked about it.
+    /// A worker was started. `data` is passed to later requests for this worker.
     pub fn ready(&self, member: u32, address: Option<&str>, data: u64) -> Result<()> {
         let text = address.unwrap_or("");
         let place = if address.is_some() { text.as_ptr().cast() } else { std::ptr::null() };
@@ -109,7 +110,7 @@ impl Reports {
         Ok(())
     }
 
-    /// A worker that was started has ended, as this manager has seen.
+    /// A worker that was started has ended.
     pub fn ended(queue: &Queue, cluster: &Cluster, member: u32, how: &str) -> Result<()> {
         let text = cut(how);
         check(|detail| unsafe {

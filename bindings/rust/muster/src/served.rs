@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! What a program gave to serve requests with: run by the queue, and dropped with its server.
+//! The object of a program that serves requests: the queue calls its functions, and it is dropped with its server.
 use crate::queue::WeakQueue;
 use crate::Queue;
 use std::any::Any;

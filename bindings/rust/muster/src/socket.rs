@@ -169,7 +169,8 @@ impl Socket {
         check_status(unsafe { sys::muster_socket_receive(self.raw, timeout_ns(timeout), &mut raw) })?;
         Ok(Message::adopt(raw))
     }
-    /// Adds a frame in memory that peers on this host read in place, and gives that memory to be filled. None: all of it
+    /// Adds a frame in memory that peers on this host read in place, and gives that memory to be filled. None: all of
+    /// it
     /// is in use.
     pub fn loan<'a>(&self, message: &'a mut Message, bytes: usize) -> Result<Option<&'a mut [u8]>> {
         let mut data = ptr::null_mut();

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// Keys and values that the processes of a job share. A clone is the same store.
 ///
-/// Keys and values are bytes. Each call does a request of one operation; [`Store::apply`] does several at one moment, or
-/// none of them.
+/// Keys and values are bytes. Each call performs a request of one operation; [`Store::apply`] performs several
+/// atomically.
 #[derive(Debug, Clone)]
 pub struct Store {
     raw: Arc<Raw>,
@@ -29,7 +29,7 @@ impl Drop for Raw {
     }
 }
 
-/// One operation of a request. `store.h` says what each does.
+/// One operation of a request, as described in `store.h`.
 #[derive(Clone, Debug, Default)]
 pub struct Op {
     kind: u32,
@@ -54,11 +54,11 @@ impl Op {
     fn counted(kind: u32, key: impl AsRef<[u8]>, number: i64) -> Op {
         Op { number, ..Op::new(kind, key) }
     }
-    /// Nothing but its condition; finds the value.
+    /// Only checks its condition; returns the value.
     pub fn none(key: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_NONE, key)
     }
-    /// Reads a key; waits until it is there.
+    /// Reads a key; waits until it exists.
     pub fn get(key: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_GET, key)
     }
@@ -66,7 +66,7 @@ impl Op {
     pub fn read(key: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_READ, key)
     }
-    /// Gives a key a value.
+    /// Sets the value of a key.
     pub fn set(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
         Op::with(sys::MUSTER_STORE_SET, key, value)
     }
@@ -74,11 +74,11 @@ impl Op {
     pub fn add(key: impl AsRef<[u8]>, number: i64) -> Op {
         Op::counted(sys::MUSTER_STORE_ADD, key, number)
     }
-    /// Puts bytes behind the value.
+    /// Appends bytes to the value.
     pub fn append(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
         Op::with(sys::MUSTER_STORE_APPEND, key, value)
     }
-    /// Makes a key absent.
+    /// Deletes a key.
     pub fn delete(key: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_DELETE, key)
     }
@@ -90,19 +90,19 @@ impl Op {
     pub fn wait(key: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_WAIT, key)
     }
-    /// How many keys begin with it.
+    /// Counts the keys with a prefix.
     pub fn count(prefix: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_COUNT, prefix)
     }
-    /// The keys that begin with it, behind the key `after` if that is not empty, with their values.
+    /// Lists the keys with a prefix and their values, after the key `after` unless that is empty.
     pub fn list(prefix: impl AsRef<[u8]>, after: impl AsRef<[u8]>) -> Op {
         Op::with(sys::MUSTER_STORE_LIST, prefix, after)
     }
-    /// Puts a value at the end of a queue.
+    /// Appends a value to a queue.
     pub fn push(queue: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Op {
         Op::with(sys::MUSTER_STORE_PUSH, queue, value)
     }
-    /// Takes the first value of a queue; waits until there is one.
+    /// Takes the first value of a queue; waits while the queue is empty.
     pub fn pop(queue: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_POP, queue)
     }
@@ -110,40 +110,40 @@ impl Op {
     pub fn try_pop(queue: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_TRY_POP, queue)
     }
-    /// How many values a queue has.
+    /// Counts the values of a queue.
     pub fn length(queue: impl AsRef<[u8]>) -> Op {
         Op::new(sys::MUSTER_STORE_LENGTH, queue)
     }
-    /// The changes, behind that revision, of the keys that begin with it; waits until there is one.
+    /// Lists the changes after a revision of the keys with a prefix; waits until there is one.
     pub fn watch(prefix: impl AsRef<[u8]>, revision: u64) -> Op {
         Op { version: revision, ..Op::new(sys::MUSTER_STORE_WATCH, prefix) }
     }
-    /// Waits until all of `count` members are there.
+    /// Waits until all of `count` members have reached the barrier.
     pub fn barrier(name: impl AsRef<[u8]>, rank: u32, count: u32) -> Op {
         Op { count, rank, ..Op::new(sys::MUSTER_STORE_BARRIER, name) }
     }
 
-    /// Only if the key is not there.
+    /// Condition: the key does not exist.
     pub fn if_absent(self) -> Op {
         Op { condition: sys::MUSTER_STORE_IF_ABSENT, ..self }
     }
-    /// Only if the key is there.
+    /// Condition: the key exists.
     pub fn if_present(self) -> Op {
         Op { condition: sys::MUSTER_STORE_IF_PRESENT, ..self }
     }
-    /// Only if the key has this value.
+    /// Condition: the key has this value.
     pub fn if_value(self, expected: impl AsRef<[u8]>) -> Op {
         Op { condition: sys::MUSTER_STORE_IF_VALUE, expected: expected.as_ref().to_vec(), ..self }
     }
-    /// Only if the key has this version; 0: it is not there.
+    /// Condition: the key has this version; 0: it does not exist.
     pub fn if_version(self, version: u64) -> Op {
         Op { condition: sys::MUSTER_STORE_IF_VERSION, version, ..self }
     }
-    /// The key goes when the lease ends.
+    /// The key is deleted when the lease ends.
     pub fn under(self, lease: &Lease) -> Op {
         Op { lease: lease.id(), ..self }
     }
-    /// Lists and watches: so many entries; a queue: so many values.
+    /// Lists and watches: maximum number of entries; a queue: maximum number of values.
     pub fn at_most(self, number: i64) -> Op {
         Op { number, ..self }
     }
@@ -174,18 +174,18 @@ impl Op {
     }
 }
 
-/// What an operation has found.
+/// A result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Which operation of the request, from 0.
+    /// Index of the operation in the request.
     pub op: usize,
-    /// The key is there (a deleted one: was), the queue had a value.
+    /// The key exists (a deleted one: existed before), or the queue had a value.
     pub present: bool,
     /// The condition of this operation does not hold.
     pub failed: bool,
-    /// The last one of a list that could not show everything.
+    /// The last entry of a list that is incomplete.
     pub more: bool,
-    /// Version of the key after the request; 0: it is not there.
+    /// Version of the key after the request; 0: it does not exist.
     pub version: u64,
     /// The sum, a length or a count.
     pub number: i64,
@@ -195,14 +195,14 @@ pub struct Found {
     pub value: Vec<u8>,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// `false`: a condition does not hold, and nothing was done.
+    /// `false`: a condition does not hold, and nothing was changed.
     pub done: bool,
-    /// What the operations have found, in their order.
+    /// The results of the operations, in their order.
     pub found: Vec<Found>,
-    /// The last change that it has seen; where a watch goes on.
+    /// The revision of the store that the request has seen; a watch continues from it.
     pub revision: u64,
 }
 
@@ -248,8 +248,8 @@ impl Store {
         Store { raw: Arc::new(Raw(raw)) }
     }
 
-    /// Opens the store of a URL: `memory:`, `tcp://host:29400`, `unix:///path`, `file:///path`, `etcd://host:2379`, or one
-    /// that the program serves.
+    /// Opens the store of a URL: `memory:`, `tcp://host:29400`, `unix:///path`, `file:///path`, `etcd://host:2379`, or
+    /// a store that the program serves.
     pub fn open(context: &Context, url: &str, timeout: Option<Duration>) -> Result<Store> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe {
@@ -266,7 +266,7 @@ impl Store {
         Ok(Store::adopt(raw))
     }
 
-    /// The same store, where every key has a prefix, which is not seen there.
+    /// A view of the same store in which each key has a prefix, which its users do not see.
     pub fn view(&self, prefix: impl AsRef<[u8]>) -> Result<Store> {
         let (mut raw, prefix) = (ptr::null_mut(), prefix.as_ref());
         check(|detail| unsafe {
@@ -275,12 +275,12 @@ impl Store {
         Ok(Store::adopt(raw))
     }
 
-    /// What it can do: bits of `muster_store_capability`.
+    /// Its capabilities: bits of `muster_store_capability`.
     pub fn capabilities(&self) -> u32 {
         unsafe { sys::muster_store_capabilities(self.raw.0) }
     }
 
-    /// Does all of these operations at one moment, or none of them, and waits for that.
+    /// Performs all of these operations atomically, or none of them, and waits for the outcome.
     pub fn apply(&self, ops: &[Op], timeout: Option<Duration>) -> Result<Answer> {
         let list: Vec<_> = ops.iter().map(Op::raw).collect();
         let mut result = ptr::null_mut();
@@ -295,7 +295,8 @@ impl Store {
         Ok(unsafe { Answer::take(status, result) })
     }
 
-    /// Begins a request; [`Event::Store`](crate::Event::Store) comes with the tag. The number is for [`Store::cancel`].
+    /// Begins a request; the queue receives [`Event::Store`](crate::Event::Store) with the tag. Returns a number for
+    /// [`Store::cancel`].
     pub fn begin(&self, ops: &[Op], timeout: Option<Duration>, queue: &Queue, tag: u64) -> Result<u64> {
         let list: Vec<_> = ops.iter().map(Op::raw).collect();
         let mut request = 0;
@@ -314,7 +315,7 @@ impl Store {
         Ok(request)
     }
 
-    /// Ends a request that waits; 0: those for which threads wait with this very store.
+    /// Ends a request that waits; 0: the requests for which threads wait through this object.
     pub fn cancel(&self, request: u64) -> Result<()> {
         check_status(unsafe { sys::muster_store_cancel(self.raw.0, request) })
     }
@@ -323,28 +324,29 @@ impl Store {
         self.apply(&[op], timeout)?.one()
     }
 
-    /// The value of a key; waits until it is there.
+    /// The value of a key; waits until the key exists.
     pub fn get(&self, key: impl AsRef<[u8]>, timeout: Option<Duration>) -> Result<Vec<u8>> {
         Ok(self.one(Op::get(key), timeout)?.value)
     }
 
-    /// The value of a key, if it is there.
+    /// The value of a key, if the key exists.
     pub fn try_get(&self, key: impl AsRef<[u8]>, timeout: Option<Duration>) -> Result<Option<Vec<u8>>> {
         let found = self.one(Op::read(key), timeout)?;
         Ok(if found.present { Some(found.value) } else { None })
     }
 
-    /// Gives a key a value.
+    /// Sets the value of a key.
     pub fn set(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, timeout: Option<Duration>) -> Result<()> {
         self.one(Op::set(key, value), timeout).map(|_| ())
     }
 
-    /// Adds to a number, which is 0 before the first time; the sum.
+    /// Adds to a number, which is 0 if the key does not exist; returns the sum.
     pub fn add(&self, key: impl AsRef<[u8]>, number: i64, timeout: Option<Duration>) -> Result<i64> {
         Ok(self.one(Op::add(key, number), timeout)?.number)
     }
 
-    /// Gives a key a value if it has the expected one, None: if it is not there. Was it so?
+    /// Sets the value of a key if it has the expected one (None: if the key does not exist). Returns whether it was
+    /// set.
     pub fn compare_set(
         &self,
         key: impl AsRef<[u8]>,
@@ -360,12 +362,12 @@ impl Store {
         Ok(self.apply(&[op], timeout)?.done)
     }
 
-    /// Makes a key absent; was it there?
+    /// Deletes a key; returns whether it existed.
     pub fn delete(&self, key: impl AsRef<[u8]>, timeout: Option<Duration>) -> Result<bool> {
         Ok(self.one(Op::delete(key), timeout)?.present)
     }
 
-    /// All keys that begin with the prefix, and their values.
+    /// All keys with the prefix, and their values.
     pub fn list(&self, prefix: impl AsRef<[u8]>, timeout: Option<Duration>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         loop {
@@ -379,13 +381,14 @@ impl Store {
         }
     }
 
-    /// Waits until all of `count` members are at the barrier of this name. An error names the ranks that are missing.
+    /// Waits until all of `count` members have reached the barrier of this name. An error names the ranks that are
+    /// missing.
     pub fn barrier(&self, name: impl AsRef<[u8]>, rank: u32, count: u32, timeout: Option<Duration>) -> Result<()> {
         self.apply(&[Op::barrier(name, rank, count)], timeout).map(|_| ())
     }
 
-    /// A lease: keys that are set [under](Op::under) it go when it ends. `connected`: at once when the connection of this
-    /// process ends without a goodbye.
+    /// Makes a lease: keys that are set [under](Op::under) it are deleted when it ends. `connected`: it ends at once if
+    /// the connection of this process is lost.
     pub fn lease(&self, time: Duration, connected: bool, timeout: Option<Duration>) -> Result<Lease> {
         let mut raw = ptr::null_mut();
         let flags = if connected { sys::MUSTER_LEASE_CONNECTED } else { 0 };
@@ -395,13 +398,13 @@ impl Store {
         Ok(Lease { raw })
     }
 
-    /// The handle of the C interface; it stays this store's.
+    /// The handle of the C interface; this object keeps the ownership.
     pub fn as_raw(&self) -> *mut sys::muster_store {
         self.raw.0
     }
 }
 
-/// What keeps keys in a store, as long as this process lives. When it is dropped it ends after its time.
+/// A lease, which keeps keys in a store while this process lives. When it is dropped, the lease ends after its time.
 #[derive(Debug)]
 pub struct Lease {
     raw: *mut sys::muster_lease,
@@ -422,13 +425,13 @@ impl Lease {
     pub fn id(&self) -> u64 {
         unsafe { sys::muster_lease_id(self.raw) }
     }
-    /// Ends it at once: its keys go, at one moment.
+    /// Ends the lease at once: its keys are deleted atomically.
     pub fn end(self, timeout: Option<Duration>) -> Result<()> {
         check(|detail| unsafe { sys::muster_lease_end(self.raw, timeout_ns(timeout), detail) })
     }
 }
 
-/// Serves a store to other processes, by the thread of the context. To drop it closes it.
+/// Serves a store to other processes, by the thread of the context. Dropping it closes it.
 #[derive(Debug)]
 pub struct StoreServer {
     raw: *mut sys::muster_store_server,
@@ -445,7 +448,7 @@ impl Drop for StoreServer {
 }
 
 impl StoreServer {
-    /// Listens at a URL (`tcp://127.0.0.1:0`); with a folder what is acknowledged survives the end of the process.
+    /// Listens at a URL (`tcp://127.0.0.1:0`). With a folder, acknowledged changes survive the end of the process.
     pub fn open(context: &Context, url: &str, data_dir: Option<&str>) -> Result<StoreServer> {
         let mut config = sys::muster_store_server_config::sized();
         if let Some(folder) = data_dir {
@@ -460,7 +463,7 @@ impl StoreServer {
         Ok(StoreServer { raw })
     }
 
-    /// The URL by which clients come.
+    /// The URL that clients open.
     pub fn address(&self) -> Result<String> {
         let mut text = vec![0; 4200];
         let mut size = 0;
@@ -471,7 +474,7 @@ impl StoreServer {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Says goodbye to all clients.
+    /// Closes the server; clients are notified.
     pub fn close(&self, timeout: Option<Duration>) -> Result<()> {
         check_status(unsafe { sys::muster_store_server_close(self.raw, timeout_ns(timeout)) })
     }

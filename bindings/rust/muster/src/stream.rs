@@ -7,18 +7,19 @@ use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// Bytes both ways between two members, in order. Any number of threads may use it: one at a time in each direction,
-/// others wait.
+/// A bidirectional, ordered stream of bytes between two members. Any number of threads may use it: one at a time in
+/// each direction, others wait.
 ///
-/// `Read` and `Write` are those of `std::io`, also for `&Stream`; they wait as long as [`Stream::set_timeout`] says, and
-/// give `WouldBlock` or `TimedOut` then.
+/// `Read` and `Write` are those of `std::io`, also for `&Stream`; they wait up to the time of [`Stream::set_timeout`],
+/// and fail with `WouldBlock` or `TimedOut` then.
 #[derive(Debug)]
 pub struct Stream {
     raw: *mut sys::muster_stream,
     timeout_ns: AtomicI64,
 }
 
-// The functions of a stream may be called by any thread (stream.h); what has to stay on one, reserve, is not here, and a peek is in
+// The functions of a stream may be called by any thread (stream.h); what has to stay on one, reserve, is not here, and
+// a peek is in
 // Buffered, which is not Send.
 unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
@@ -34,7 +35,7 @@ impl Stream {
         Stream { raw, timeout_ns: AtomicI64::new(-1) }
     }
 
-    /// Connects to whoever listens there.
+    /// Connects to the listener at an address.
     pub fn dial(context: &Context, address: &str, timeout: Option<Duration>) -> Result<Stream> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe {
@@ -51,7 +52,7 @@ impl Stream {
         Ok(Stream::adopt(raw))
     }
 
-    /// Begins to connect; [`Event::Dial`](crate::Event::Dial) comes into the queue.
+    /// Begins to connect; the queue receives [`Event::Dial`](crate::Event::Dial).
     pub fn dial_begin(queue: &Queue, address: &str, timeout: Option<Duration>, tag: u64) -> Result<()> {
         check(|detail| unsafe {
             sys::muster_transport_dial_begin(
@@ -67,7 +68,7 @@ impl Stream {
         })
     }
 
-    /// Two ends of one stream, both here.
+    /// Makes the two ends of a stream within this process.
     pub fn pair(context: &Context) -> Result<(Stream, Stream)> {
         let (mut first, mut second) = (ptr::null_mut(), ptr::null_mut());
         check(|detail| unsafe {
@@ -76,12 +77,12 @@ impl Stream {
         Ok((Stream::adopt(first), Stream::adopt(second)))
     }
 
-    /// How long `Read` and `Write` wait: None has no end, zero looks once.
+    /// Sets the time that `Read` and `Write` wait: None is endless, zero does not wait.
     pub fn set_timeout(&self, timeout: Option<Duration>) {
         self.timeout_ns.store(timeout_ns(timeout), Ordering::Relaxed);
     }
 
-    /// Reads what is there, at least a byte; 0 at the orderly end.
+    /// Reads the bytes that are available, at least one; returns 0 at the orderly end of the stream.
     pub fn read_some(&self, data: &mut [u8], timeout: Option<Duration>) -> Result<usize> {
         self.read_ns(data, timeout_ns(timeout))
     }
@@ -98,8 +99,8 @@ impl Stream {
         }
     }
 
-    /// Fills the slice, or reads fewer bytes if the stream ends in its order before. An error leaves what was read in
-    /// the slice.
+    /// Fills the slice, or reads fewer bytes if the stream ends in order before. After an error the slice has the bytes
+    /// that were read.
     pub fn read_into(&self, data: &mut [u8], timeout: Option<Duration>) -> Result<usize> {
         if data.is_empty() {
             return Ok(0);
@@ -121,13 +122,14 @@ impl Stream {
         }
     }
 
-    /// Bytes where the library has received them, without a copy: a [`std::io::BufRead`]. Other reads of the stream get
-    /// [`Status::BUSY`](crate::Status::BUSY) while it has bytes that were not consumed.
+    /// Received bytes in the memory of the library, without a copy: a [`std::io::BufRead`]. Other reads of the stream
+    /// fail with [`Status::BUSY`](crate::Status::BUSY) while it has bytes that were not consumed.
     pub fn buffered(&self) -> Buffered<'_> {
         Buffered { stream: self, shown: ptr::null(), size: 0, at: 0 }
     }
 
-    /// Writes the same bytes to many streams at the same time. For each what became of it, and how much was written.
+    /// Writes the same bytes to many streams at the same time. Returns the result for each stream, and the number of
+    /// bytes written.
     pub fn write_many(streams: &[&Stream], data: &[u8], timeout: Option<Duration>) -> Vec<(Result<()>, usize)> {
         let raw: Vec<_> = streams.iter().map(|stream| stream.raw).collect();
         let (mut statuses, mut moved) = (vec![0; raw.len()], vec![0; raw.len()]);
@@ -147,7 +149,8 @@ impl Stream {
         (0..raw.len()).map(|i| (check_status(of(i)).map_err(|_| streams[i].failure(of(i))), moved[i])).collect()
     }
 
-    /// Why it has ended: the number and the sentence of an abort, or what the system said. None: it has not.
+    /// Why the stream has ended: the number and the text of an abort, or the error of the system. None: it has not
+    /// ended.
     pub fn reason(&self) -> Option<(u64, Error)> {
         let (mut reason, mut detail) = (0, sys::muster_error::default());
         match unsafe { sys::muster_stream_reason(self.raw, &mut reason, &mut detail) } {
@@ -156,7 +159,7 @@ impl Stream {
         }
     }
 
-    // The error of a call, with what is known of the end of the stream.
+    // The error of a call, with the reason for the end of the stream.
     fn failure(&self, status: i32) -> Error {
         match self.reason() {
             Some((_, why)) if why.status() == Status(status) => why,
@@ -164,7 +167,7 @@ impl Stream {
         }
     }
 
-    /// Writes as much as there is room for within the timeout; all, unless it says fewer.
+    /// Writes the bytes for which there is room within the timeout; returns their number.
     pub fn write_some(&self, data: &[u8], timeout: Option<Duration>) -> Result<usize> {
         self.write_ns(data, timeout_ns(timeout))
     }
@@ -179,8 +182,8 @@ impl Stream {
         Err(self.failure(status))
     }
 
-    /// Hands a buffer over to be written; [`Event::Released`](crate::Event::Released) gives it back. An error gives it
-    /// back at once, and no event comes.
+    /// Passes a buffer to the library to be written; [`Event::Released`](crate::Event::Released) returns it. An error
+    /// returns it at once, and no event follows.
     pub fn write_owned(&self, data: Vec<u8>, queue: &Queue, tag: u64) -> std::result::Result<(), (Error, Vec<u8>)> {
         let size = data.len();
         queue.lend(data, tag, |place, number| unsafe {
@@ -188,8 +191,8 @@ impl Stream {
         })
     }
 
-    /// Begins to read until the buffer's capacity is full or the stream is over; [`Event::Read`](crate::Event::Read)
-    /// gives it back.
+    /// Begins to read until the capacity of the buffer is full or the stream has ended;
+    /// [`Event::Read`](crate::Event::Read) returns it.
     pub fn read_begin(&self, mut data: Vec<u8>, queue: &Queue, tag: u64) -> std::result::Result<(), (Error, Vec<u8>)> {
         data.clear();
         let room = data.capacity();
@@ -198,33 +201,33 @@ impl Stream {
         })
     }
 
-    /// Tells in the queue when it is ready: [`Event::Ready`](crate::Event::Ready), for the bits of
+    /// Watches the stream: the queue receives [`Event::Ready`](crate::Event::Ready) for the bits of
     /// `muster_stream_event` in `interest`.
     pub fn watch(&self, interest: u32, queue: &Queue, tag: u64) -> Result<()> {
         check_status(unsafe { sys::muster_stream_watch(self.raw, interest, queue.as_raw(), tag) })
     }
 
-    /// Says that nothing more is written; the other side reads its end.
+    /// Ends the direction of writing: the peer reads the end of the stream.
     pub fn finish(&self) -> Result<()> {
         check_status(unsafe { sys::muster_stream_finish(self.raw) })
     }
 
-    /// Ends both directions at once, with a reason for the other side.
+    /// Ends both directions at once, with a reason for the peer.
     pub fn abort(&self, reason: u64, text: &str) -> Result<()> {
         check_status(unsafe { sys::muster_stream_abort(self.raw, reason, text.as_ptr().cast(), text.len()) })
     }
 
-    /// Closes it; waits until what was written is on its way.
+    /// Closes the stream; waits until the bytes that were written have been sent.
     pub fn close(&self, timeout: Option<Duration>) -> Result<()> {
         check_status(unsafe { sys::muster_stream_close(self.raw, timeout_ns(timeout)) })
     }
 
-    /// Ends what waits in it now, in another thread.
+    /// Ends the current waits of other threads on this stream.
     pub fn cancel(&self) -> Result<()> {
         check_status(unsafe { sys::muster_stream_cancel(self.raw, 3) })
     }
 
-    /// Who is at the other end, for people.
+    /// A description of the peer, for messages.
     pub fn peer(&self) -> Result<String> {
         text_from(|to, room, size| unsafe { sys::muster_stream_peer(self.raw, to, room, size) })
     }
@@ -237,7 +240,7 @@ impl Stream {
         text_from(|to, room, size| unsafe { sys::muster_stream_local_address(self.raw, to, room, size) })
     }
 
-    /// The handle of the C interface; it stays this stream's.
+    /// The handle of the C interface; this object keeps the ownership.
     pub fn as_raw(&self) -> *mut sys::muster_stream {
         self.raw
     }
@@ -277,7 +280,7 @@ impl io::Write for Stream {
     }
 }
 
-/// Received bytes of a stream; see [`Stream::buffered`]. It waits as long as [`Stream::set_timeout`] says.
+/// Received bytes of a stream; see [`Stream::buffered`]. It waits up to the time of [`Stream::set_timeout`].
 #[derive(Debug)]
 pub struct Buffered<'s> {
     stream: &'s Stream,
@@ -335,7 +338,7 @@ impl Drop for Buffered<'_> {
     }
 }
 
-/// Takes connections at an address.
+/// Accepts connections at an address.
 #[derive(Debug)]
 pub struct Listener {
     raw: *mut sys::muster_listener,
@@ -355,8 +358,8 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Listens there. With a transport of the program's own it waits until that has answered, which another thread has
-    /// to serve.
+    /// Listens at an address. With a transport of the program it waits until that has answered, which another thread
+    /// has to serve.
     pub fn bind(context: &Context, address: &str) -> Result<Listener> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe {
@@ -372,8 +375,8 @@ impl Listener {
         Ok(Listener { raw })
     }
 
-    /// Begins to listen there; [`Event::Listen`](crate::Event::Listen) comes into the queue. The thread that serves a
-    /// transport of the program's own listens with it in this way.
+    /// Begins to listen; the queue receives [`Event::Listen`](crate::Event::Listen). The thread that serves a transport
+    /// of the program listens with it in this way.
     pub fn bind_begin(queue: &Queue, address: &str, tag: u64) -> Result<()> {
         check(|detail| unsafe {
             sys::muster_transport_listen_begin(
@@ -392,26 +395,26 @@ impl Listener {
         Listener { raw }
     }
 
-    /// The next connection, whose other side has proved the secret. With a timeout of zero and nobody there
-    /// [`Status::AGAIN`].
+    /// Accepts the next connection, whose peer has proved the secret. With a timeout of zero and no connection it fails
+    /// with [`Status::AGAIN`].
     pub fn accept(&self, timeout: Option<Duration>) -> Result<Stream> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe { sys::muster_listener_accept(self.raw, timeout_ns(timeout), &mut raw, detail) })?;
         Ok(Stream::adopt(raw))
     }
 
-    /// Tells in the queue when somebody is there: [`Event::Ready`](crate::Event::Ready).
+    /// Watches the listener: the queue receives [`Event::Ready`](crate::Event::Ready) when a connection has arrived.
     pub fn watch(&self, queue: &Queue, tag: u64) -> Result<()> {
         check_status(unsafe { sys::muster_listener_watch(self.raw, queue.as_raw(), tag) })
     }
 
-    /// The address by which others dial it.
+    /// The address that other processes dial.
     pub fn address(&self) -> Result<String> {
         text_from(|to, room, size| unsafe { sys::muster_listener_address(self.raw, to, room, size) })
     }
 }
 
-// Text that C copies to where there is room, and says how long it is.
+// A text that a C function copies into a buffer, and whose length it returns.
 pub(crate) fn text_from(mut give: impl FnMut(*mut std::os::raw::c_char, usize, &mut usize) -> i32) -> Result<String> {
     let mut bytes = vec![0u8; 256];
     loop {

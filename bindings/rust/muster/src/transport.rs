@@ -9,26 +9,28 @@ use std::os::raw::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-/// Carries the bytes of a scheme. Its functions run inside [`Queue::next`](crate::Queue::next) of the queue it is served
-/// with, on the thread that calls that; one that panics has failed.
+/// A transport carries the bytes of the addresses of a scheme. Its functions run inside
+/// [`Queue::next`](crate::Queue::next) of the queue that serves it, on the calling thread; a function that panics has
+/// failed.
 ///
-/// It carries bytes only: for each connection it is given a *pump*, a stream. What it reads there goes out over whatever
-/// it has; what comes in it writes there. When the pump is at its end, the connection is over; when its own connection
-/// ends, it finishes the pump. The proof of the secret, seals and aborts are in these bytes.
+/// It carries bytes only: for each connection it gets a *pump*, a stream. It sends the bytes that it reads from the
+/// pump over its connection, and writes the bytes that it receives to the pump. The end of the pump is the end of the
+/// connection; when the connection ends, the transport finishes the pump. The proof of the secret, encryption and
+/// aborts are part of these bytes.
 pub trait Transport: Send + 'static {
-    /// Connects to an address; answered now or later.
+    /// Connects to an address; the request is answered during the call or later.
     fn open(&mut self, address: &str, request: Requests);
-    /// Listens at an address; answered now or later. By default nothing listens.
+    /// Listens at an address; the request is answered during the call or later. By default it fails.
     fn listen(&mut self, _address: &str, request: Requests) {
         let _ = request.fail(&Error::new(Status::UNSUPPORTED, "this transport does not listen"));
     }
-    /// The connection or listener whose request had this id is over.
+    /// The connection or listener whose request had this id has ended.
     fn closed(&mut self, _id: u64) {}
 }
 
-/// One request to a transport, to be answered once. When it is dropped without an answer it fails, with
-/// [`Status::CANCELED`](crate::Status::CANCELED), or while its thread panics with
-/// [`Status::INTERNAL`](crate::Status::INTERNAL).
+/// A request to a transport, which is answered once. A request that is dropped without an answer fails with
+/// [`Status::CANCELED`](crate::Status::CANCELED), or with [`Status::INTERNAL`](crate::Status::INTERNAL) while its
+/// thread panics.
 #[derive(Debug)]
 pub struct Requests {
     queue: Queue,
@@ -37,12 +39,12 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Its number, which names the connection or listener from then on.
+    /// Its number, which identifies the connection or listener from then on.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Answers `open`: it is connected. The pump of the connection. After an error the request has failed.
+    /// Answers `open`: the connection exists. Returns its pump. After an error the request has failed.
     pub fn connected(mut self) -> Result<Stream> {
         let mut raw = ptr::null_mut();
         check(|detail| unsafe { sys::muster_request_stream(self.queue.as_raw(), self.id, &mut raw, detail) })?;
@@ -50,7 +52,7 @@ impl Requests {
         Ok(Stream::adopt(raw))
     }
 
-    /// Answers `listen`: it listens, and this is where others dial it. After an error the request has failed.
+    /// Answers `listen`: the listener exists, and peers dial it at this address. After an error the request has failed.
     pub fn listening(mut self, address: &str) -> Result<Listening> {
         let at = address.as_ptr().cast();
         check(|detail| unsafe {
@@ -60,7 +62,7 @@ impl Requests {
         Ok(Listening { queue: self.queue.clone(), id: self.id })
     }
 
-    /// Answers either: it cannot be done.
+    /// Answers either with an error.
     pub fn fail(mut self, why: &Error) -> Result<()> {
         self.refuse(why)
     }
@@ -77,13 +79,13 @@ impl Requests {
 impl Drop for Requests {
     fn drop(&mut self) {
         if self.open {
-            // One that is no longer wanted is stale, which is no harm.
+            // A request that was cancelled is stale, which is harmless.
             let _ = self.refuse(&unanswered("transport"));
         }
     }
 }
 
-/// A listener of a transport's.
+/// A listener of a transport.
 #[derive(Debug, Clone)]
 pub struct Listening {
     queue: Queue,
@@ -91,7 +93,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Somebody has connected. The id of the connection, and its pump.
+    /// Reports that a peer has connected. Returns the id of the connection, and its pump.
     pub fn incoming(&self, peer: &str) -> Result<(u64, Stream)> {
         let (mut id, mut raw) = (0, ptr::null_mut());
         check(|detail| unsafe {
@@ -102,9 +104,9 @@ impl Listening {
     }
 }
 
-/// A transport that is known by a scheme, as long as this lives. When it is dropped the transport is dropped, too: at
-/// once, or, while one of its functions runs on another thread, when that returns. A request that is not answered
-/// fails: with [`Status::CLOSED`](crate::Status::CLOSED), or as a [`Requests`] that is dropped. Connections go on until they
+/// Serves a transport for a scheme until it is dropped. Then the transport is dropped, too: at once, or, while one of
+/// its functions runs on another thread, when that returns. A request that was not answered fails: with
+/// [`Status::CLOSED`](crate::Status::CLOSED), or as a [`Requests`] that is dropped. Connections continue until they
 /// end.
 pub struct TransportServer {
     queue: Queue,
@@ -113,8 +115,8 @@ pub struct TransportServer {
 }
 
 impl TransportServer {
-    /// Makes a transport known to addresses of that scheme in the queue's context. Somebody has to take from the queue,
-    /// on another thread than one that waits for a connection of this scheme.
+    /// Registers a transport for the addresses of a scheme in the context of the queue. A thread has to call
+    /// [`Queue::next`](crate::Queue::next), other than one that waits for a connection of this scheme.
     pub fn new(queue: &Queue, scheme: &str, transport: impl Transport) -> Result<TransportServer> {
         let mut ops = sys::muster_transport_ops::sized();
         ops.open = Some(open);

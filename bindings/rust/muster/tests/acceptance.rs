@@ -322,13 +322,14 @@ fn a_broadcast_reaches_all() {
     });
 }
 
-fn what_goes_wrong_in_a_call_is_told_where_it_was_made() {
+fn errors_of_a_call_are_returned_to_the_caller() {
     in_team(1, |team| {
         assert_eq!(failed(team.call::<_, ()>(1, "fail", &())), "no such luck");
         assert!(failed(team.call::<_, ()>(1, "panic", &())).contains("at the disco"));
         assert!(failed(team.call::<_, ()>(1, "nothing", &())).contains("\"nothing\""));
-        assert!(failed(team.call::<_, ()>(1, "square", &"text".to_string())).contains("not what the function takes"));
-        assert!(failed(team.call::<_, String>(1, "square", &3u64)).contains("not what was expected"));
+        assert!(failed(team.call::<_, ()>(1, "square", &"text".to_string()))
+            .contains("another type than the function takes"));
+        assert!(failed(team.call::<_, String>(1, "square", &3u64)).contains("another type than expected"));
         assert_eq!(lost(team.call::<_, ()>(7, "fail", &())), Status::NOT_FOUND);
         assert_eq!(lost(team.call::<_, ()>(0, "fail", &())), Status::ARG);
         assert_eq!(failed(team.map::<u64, u64>("three", &[1, 2, 3, 4], 1)), "three");
@@ -540,7 +541,7 @@ fn main() {
         ("a_cluster_does_its_work_over_shm", || accept_over("shm")),
         ("a_cluster_does_its_work_over_star", || accept_over("star")),
         ("a_broadcast_reaches_all", a_broadcast_reaches_all),
-        ("what_goes_wrong_in_a_call_is_told_where_it_was_made", what_goes_wrong_in_a_call_is_told_where_it_was_made),
+        ("errors_of_a_call_are_returned_to_the_caller", errors_of_a_call_are_returned_to_the_caller),
         ("members_that_wait_for_each_other_go_on_serving", members_that_wait_for_each_other_go_on_serving),
         ("calls_end_when_their_worker_dies", calls_end_when_their_worker_dies),
         ("without_workers_a_map_ends", without_workers_a_map_ends),

@@ -59,13 +59,13 @@ fn who_does_not_wait_is_told() {
 }
 
 #[test]
-fn who_begins_to_come_in_is_told_how_it_ended() {
+fn a_begun_join_reports_its_outcome() {
     let context = Context::new().unwrap();
     let master = Cluster::open(&context, &ClusterConfig::default()).unwrap();
     let theirs = ContextConfig { secret: Some(context.secret().unwrap()), ..ContextConfig::default() };
     let own = Context::with(&theirs).unwrap();
     let config = WorkerConfig { master: Some(master.member(0).unwrap().address), ..WorkerConfig::default() };
-    let refused = Cluster::begin_to_come_in(&own, &config, SOON).unwrap();
+    let refused = Cluster::begin_join(&own, &config, SOON).unwrap();
     match refused.next_event(SOON).unwrap() {
         Some(ClusterEvent::Failed(_, why)) => assert_eq!(why.status(), Status::STALE),
         _ => panic!("another event"),
@@ -73,7 +73,7 @@ fn who_begins_to_come_in_is_told_how_it_ended() {
     assert_eq!(refused.next_event(SOON).err().unwrap().status(), Status::CLOSED);
     assert_eq!(refused.number(), u32::MAX);
     master.add(&Launch { manager: "elastic".into(), ..Launch::local(1, [""; 0]) }).unwrap();
-    let worker = Cluster::begin_to_come_in(&own, &config, SOON).unwrap();
+    let worker = Cluster::begin_join(&own, &config, SOON).unwrap();
     match worker.next_event(SOON).unwrap() {
         Some(ClusterEvent::Joined(number)) => assert_eq!((number, worker.number()), (1, 1)),
         _ => panic!("another event"),

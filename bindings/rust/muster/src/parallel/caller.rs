@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! Calling: questions of many threads over one stream, each with its answer.
+//! The calling side: requests of many threads over one stream, each with its reply.
 use super::message::{frame, send, Inbox, Message, VALUE};
 use super::CallError;
 use crate::error::{Error, Status};
@@ -9,11 +9,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 
-// A stream by which a member is called. Whoever waits for an answer reads, if nobody does yet, also those of others: so
-// one call alone costs no change of threads.
+// A stream over which a member is called. A thread that waits for its reply reads the stream unless another thread
+// does; it also receives the replies of other threads. So a single call needs no change of threads.
 pub(super) struct Caller {
     pub(super) stream: Stream,
-    inbox: Mutex<Inbox>, // whoever reads
+    inbox: Mutex<Inbox>, // of the thread that reads
     questions: AtomicU64,
     sending: Mutex<()>,
     state: Mutex<Answers>,
@@ -25,8 +25,8 @@ pub(super) struct Caller {
 struct Answers {
     there: BTreeMap<u64, Message>,
     reading: bool,
-    waiting: usize,     // for `changed`: to tell nobody is a system call, too
-    why: Option<Error>, // nothing comes any more
+    waiting: usize,     // on `changed`: a notification without a waiter is a system call, too
+    why: Option<Error>, // set when the stream has ended
 }
 
 impl Caller {
@@ -42,7 +42,7 @@ impl Caller {
         }
     }
 
-    // Sends a question; its number is for `answer`. After an error the other side has not had all of it.
+    // Sends a request; its number is for `answer`. After an error the other side has not received all of it.
     pub(super) fn ask(&self, kind: u8, name: &str, put: impl FnOnce(&mut Vec<u8>)) -> Result<u64, CallError> {
         let question = self.questions.fetch_add(1, Ordering::Relaxed);
         let mut bytes = frame(question, kind);
@@ -59,7 +59,7 @@ impl Caller {
         Ok(question)
     }
 
-    // What the question was answered with.
+    // The reply to a request.
     pub(super) fn answer(&self, question: u64) -> Result<Vec<u8>, CallError> {
         let answer = self.wait_for(question)?;
         match answer.kind {
@@ -90,7 +90,7 @@ impl Caller {
             state = self.state.lock().unwrap();
             state.reading = false;
             if state.waiting > 0 {
-                self.changed.notify_all(); // one of them has its answer, or reads
+                self.changed.notify_all(); // one of them has its reply, or reads
             }
             match came {
                 Ok(message) if message.question == question => return Ok(message),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! A list worked at by all workers, batch by batch; what one had that died is given to another, a few times.
+//! A function is applied to a list by all workers, in batches; a batch of a worker that has died is given to another
+//! one, a limited number of times.
 use super::member::MemberHere;
 use super::message::MAP;
 use super::{value, CallError, Value};
@@ -38,14 +39,15 @@ pub(super) fn map<A: Value + Sync, R: Value + Send>(
     results.ok_or_else(|| CallError::Lost(Error::new(Status::PEER, "no worker is left")))
 }
 
-// Entries that travel together.
+// Entries that are sent together.
 struct Batch {
     first: usize,
     count: usize,
     lost: u32, // workers that ended while they had it
 }
 
-// What one worker has: a batch that was lost before has the worker for itself, so that its end is that batch's doing.
+// The batches of one worker. A batch that was lost before is the only one of its worker, so that another death was
+// caused by that batch.
 #[derive(Default)]
 struct Load {
     state: Mutex<LoadState>,
@@ -55,7 +57,7 @@ struct Load {
 #[derive(Default)]
 struct LoadState {
     batches: usize,
-    alone: bool, // a batch has the worker for itself
+    alone: bool, // a batch is the only one of the worker
     over: bool,  // the worker has ended
 }
 
@@ -83,7 +85,7 @@ impl Load {
     }
 }
 
-// A batch at a worker; also when a value panics it leaves.
+// A batch at a worker; it leaves when this is dropped, after a panic, too.
 struct Entered<'a> {
     load: &'a Load,
     over: bool,
@@ -108,7 +110,7 @@ struct MapJob<'a, A, R> {
     failure: Mutex<Option<CallError>>,
 }
 
-// A thread of a job's. However it ends the job is told, also when a value of the program's own panics.
+// A thread of a job. The job is notified of its end, also when a value of the program panics.
 struct Working<'a, 'b, A: Value + Sync, R: Value + Send> {
     job: &'a MapJob<'b, A, R>,
 }
@@ -141,7 +143,7 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                     let load = Arc::new(Load::default());
                     for _ in 0..2 {
                         let load = load.clone();
-                        // While one batch is on its way the other is worked at.
+                        // While one batch is sent, the other is computed.
                         self.working.fetch_add(1, Ordering::AcqRel);
                         scope.spawn(move || {
                             let working = Working { job: self };
@@ -164,7 +166,7 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
         self.left.load(Ordering::Acquire) == 0 || self.failure.lock().unwrap().is_some()
     }
 
-    // The next one to be worked at. While others are at the last ones it waits: a worker that dies gives its own back.
+    // The next batch. It waits while others compute the last ones, since the batch of a worker that dies is given back.
     fn next_batch(&self) -> Option<Batch> {
         let mut waiting = self.waiting.lock().unwrap();
         loop {
@@ -210,12 +212,12 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
                 Ok(bytes) if self.keep(batch.first, batch.count, &bytes) => {
                     self.left.fetch_sub(batch.count, Ordering::AcqRel);
                 }
-                Ok(_) => self.fail(CallError::Failed("what came back is not what was expected".into())),
+                Ok(_) => self.fail(CallError::Failed("the result has another type than expected".into())),
                 Err(CallError::Lost(_)) => entered.over = true,
                 Err(why) => self.fail(why),
             }
             let lost = entered.over;
-            drop(entered); // before anything is given back: the other thread of this worker must not ask it again
+            drop(entered); // before a batch is given back: the other thread of this worker must not send it again
             if lost {
                 return self.retry(batch);
             }
@@ -223,7 +225,8 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
         }
     }
 
-    // A worker has ended while it had this. Which entry did it, if one of them did, is seen when each is alone.
+    // A worker has ended while it had this batch. Each entry is sent alone then, so that an entry that ends its worker
+    // is found.
     fn retry(&self, batch: Batch) {
         let lost = batch.lost + 1;
         if lost > self.retries {
@@ -239,7 +242,7 @@ impl<A: Value + Sync, R: Value + Send> MapJob<'_, A, R> {
         self.give_back(entries.map(|first| Batch { first, count: 1, lost }));
     }
 
-    // For another worker. Every thread that waits looks again whether the job is over.
+    // For another worker. Every thread that waits checks again whether the job is over.
     fn give_back(&self, batches: impl IntoIterator<Item = Batch>) {
         let mut waiting = self.waiting.lock().unwrap();
         waiting.extend(batches);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! A member of a cluster whose functions are called, and which calls those of others.
+//! A member of a cluster: it executes calls, and makes calls.
 use super::caller::Caller;
 use super::message::CALL;
 use super::server::{hand_on, Server};
@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-const LABEL: &[u8] = b"rust"; // of the streams over which functions are called
+const LABEL: &[u8] = b"rust"; // label of the streams over which functions are called
 
 pub(super) struct MemberHere {
     pub(super) cluster: Cluster,
     pub(super) functions: Functions,
     pub(super) callers: Mutex<BTreeMap<u32, Arc<Caller>>>,
-    pub(super) workers: Mutex<BTreeSet<u32>>, // of a master: who is in
+    pub(super) workers: Mutex<BTreeSet<u32>>, // of a master: the workers that have joined
     pub(super) failed: Mutex<Option<(u32, Error)>>,
-    pub(super) changed: Condvar, // of workers and failed
+    pub(super) changed: Condvar, // `workers` or `failed`
     pub(super) interrupts: AtomicU64,
     pub(super) over: AtomicBool,
 }
@@ -39,8 +39,8 @@ impl MemberHere {
         })
     }
 
-    // Takes events until the cluster is over, or this member is told to leave.
-    pub(super) fn hear(self: &Arc<Self>) {
+    // Takes events until the cluster has ended, or this member is requested to leave.
+    pub(super) fn handle_events(self: &Arc<Self>) {
         while let Ok(event) = self.cluster.next_event(None) {
             match event {
                 Some(ClusterEvent::Stream(_, label, stream)) if label == LABEL => {
@@ -57,11 +57,11 @@ impl MemberHere {
                     self.change(|workers| workers.remove(&member));
                 }
                 Some(ClusterEvent::Broadcast(member, label, bytes)) => {
-                    if let Some(hear) = &self.functions.hearer {
+                    if let Some(function) = &self.functions.on_broadcast {
                         let interrupts = self.interrupts.load(Ordering::Relaxed);
                         let at = Here { member: self.clone(), interrupts, turn: None };
-                        // What goes wrong there has said so; here others are still to be heard.
-                        let _ = catch_unwind(AssertUnwindSafe(|| hear(&at, member, &label, bytes)));
+                        // A panic has printed its message; later events are still handled.
+                        let _ = catch_unwind(AssertUnwindSafe(|| function(&at, member, &label, bytes)));
                     }
                 }
                 Some(ClusterEvent::Interrupt) => {
@@ -102,10 +102,10 @@ impl MemberHere {
     pub(super) fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
         let (caller, question) = self.ask(member, CALL, name, |to| argument.put(to))?;
         let bytes = caller.answer(question)?;
-        R::from_bytes(&bytes).ok_or_else(|| CallError::Failed("what came back is not what was expected".into()))
+        R::from_bytes(&bytes).ok_or_else(|| CallError::Failed("the result has another type than expected".into()))
     }
 
-    // Asks a member; the answer is that of the question with this number. After an error the member has not had all of it.
+    // Sends a request to a member; its reply has this number. After an error the member has not received all of it.
     pub(super) fn ask(
         &self,
         member: u32,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-//! What travels between who calls and who is called.
-//!
-//! A length of 8 bytes, then: question (8); kind (1); of a question the length of the name (2), the name, the argument; of
-//! an answer the value, or the sentence.
+//! The messages between the calling and the called side.
+//! A length of 8 bytes, then: number of the request (8); kind (1); in a request the length of the name (2), the name
+//! and the argument; in a reply the value, or the text of the error.
 use crate::Stream;
 use std::io::{self, Read, Write};
 
@@ -35,7 +34,7 @@ pub(super) struct Message {
     pub(super) body: Vec<u8>,
 }
 
-// What has come of a stream and is not taken yet: short messages come by one read.
+// Bytes of a stream that were received and not consumed yet: one read may receive many short messages.
 pub(super) struct Inbox {
     bytes: Vec<u8>,
     first: usize,
@@ -49,7 +48,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    // Until the first bytes of a message are there.
+    // Until the first bytes of a message have arrived.
     fn wait_for_head(&mut self, mut from: &Stream) -> io::Result<[u8; HEAD]> {
         while self.past - self.first < HEAD {
             self.bytes.copy_within(self.first..self.past, 0);
@@ -71,7 +70,7 @@ impl Inbox {
         &self.bytes[first..self.first]
     }
 
-    // A message is as long as its first bytes say, whatever that is: room for it is made as it comes.
+    // The length of a message is not trusted: memory is reserved as its bytes arrive.
     pub(super) fn receive(&mut self, mut from: &Stream) -> io::Result<Message> {
         let head = self.wait_for_head(from)?;
         let number = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("eight bytes"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! Being called: what one connection asks for, in order.
+//! The called side: executes the requests of one connection in order.
 use super::member::MemberHere;
 use super::message::{frame, send, Inbox, Message, MAP, SENTENCE, VALUE};
 use super::{value, Here, Outcome};
@@ -13,11 +13,11 @@ use std::time::Duration;
 
 pub(super) struct Server {
     stream: Stream,
-    inbox: Mutex<Inbox>, // whose turn it is
+    inbox: Mutex<Inbox>, // of the thread that reads
     replies: Mutex<()>,
 }
 
-// Whose turn it is to read the next question of a connection.
+// Decides which thread reads the next request of a connection.
 pub(super) struct Turn {
     server: Arc<Server>,
     here: Arc<MemberHere>,
@@ -25,7 +25,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    // While a function waits for a call of its own another thread serves the connection it came by.
+    // While a function waits for a call that it makes, another thread serves the connection over which it was called.
     pub(super) fn hand_on(&self) {
         if !self.handed_on.swap(true, Ordering::AcqRel) {
             let (server, here) = (self.server.clone(), self.here.clone());
@@ -38,7 +38,7 @@ thread_local! {
     static SERVING: RefCell<Option<Arc<Turn>>> = const { RefCell::new(None) };
 }
 
-// For a call that does not come by the Here of a function, but by a Team on the function's thread.
+// For a call that is made by a Team on the thread of the function, not by its Here.
 pub(super) fn hand_on() {
     SERVING.with(|serving| {
         if let Some(turn) = serving.borrow().as_ref() {
@@ -52,7 +52,7 @@ impl Server {
         Server { stream, inbox: Mutex::default(), replies: Mutex::default() }
     }
 
-    // As a thread of its own, until another one has its turn.
+    // On a thread of its own, until another thread has taken over.
     pub(super) fn serve(self: Arc<Self>, here: Arc<MemberHere>) {
         let handed_on = AtomicBool::new(false);
         let turn = Arc::new(Turn { server: self.clone(), here: here.clone(), handed_on });
@@ -112,5 +112,5 @@ impl Server {
 
 fn panic_text(why: &(dyn std::any::Any + Send)) -> &str {
     let text = why.downcast_ref::<&str>().copied();
-    text.or_else(|| why.downcast_ref::<String>().map(String::as_str)).unwrap_or("nobody knows why")
+    text.or_else(|| why.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
 }

@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// The cluster.
     pub cluster: ClusterConfig,
-    /// What [`Team::add`] launches; by default this program on this host, with the same arguments.
+    /// The workers that [`Team::add`] launches; by default this program on this host, with the same arguments.
     pub launch: Option<Launch>,
     /// How often [`Team::map`] gives an entry of a list to another worker after one has ended while it had the entry.
     /// None: 2 times, so that an entry that ends its worker ends at most 3.
     pub map_retries: Option<u32>,
 }
 
-/// A master and its workers. Any number of threads may use it. To drop it closes it.
+/// A master and its workers. Any number of threads may use it. Dropping it closes it.
 pub struct Team {
     here: Arc<MemberHere>,
     launch: Launch,
@@ -31,7 +31,7 @@ pub struct Team {
 }
 
 impl Team {
-    /// Opens a cluster with this member as master, which serves calls of its workers, too.
+    /// Opens a cluster with this member as its master, which also executes calls of its workers.
     pub fn open(context: &Context, functions: Functions, options: &Options) -> Result<Team, Error> {
         let cluster = Cluster::open(context, &options.cluster)?;
         let launch = match &options.launch {
@@ -45,18 +45,18 @@ impl Team {
         let here = MemberHere::new(cluster, functions);
         let hearing = {
             let here = here.clone();
-            thread::spawn(move || here.hear())
+            thread::spawn(move || here.handle_events())
         };
         let map_retries = options.map_retries.unwrap_or(2);
         Ok(Team { here, launch, map_retries, hearing: Mutex::new(Some(hearing)) })
     }
 
-    /// Adds workers; the number of the first.
+    /// Adds workers; returns the number of the first.
     pub fn add(&self, count: u32) -> Result<u32, Error> {
         self.here.cluster.add(&Launch { count, ..self.launch.clone() })
     }
 
-    /// Waits until so many workers are in. An error says why one did not come.
+    /// Waits until this number of workers have joined. An error has the reason why a worker could not join.
     pub fn wait_for(&self, count: usize, timeout: Option<Duration>) -> Result<(), Error> {
         let until = timeout.and_then(|time| Instant::now().checked_add(time));
         let mut workers = self.here.workers.lock().unwrap();
@@ -77,27 +77,27 @@ impl Team {
         Ok(())
     }
 
-    /// The workers that are in.
+    /// The numbers of the workers that have joined.
     pub fn workers(&self) -> Vec<u32> {
         self.here.workers.lock().unwrap().iter().copied().collect()
     }
 
-    /// The cluster itself. Its events are taken by the team.
+    /// The cluster. The team takes its events.
     pub fn cluster(&self) -> &Cluster {
         &self.here.cluster
     }
 
-    /// Calls a function in a worker, and waits for what it gives.
+    /// Calls a function in a worker, and waits for its result.
     pub fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
         self.here.call(member, name, argument)
     }
 
-    /// The function of each entry of a list, in any worker; a worker that joins meanwhile works, too. `batch` entries
-    /// travel together, 0: there are sixteen batches for each worker.
+    /// Applies a function to each entry of a list, in any worker; workers that join meanwhile take part. `batch`:
+    /// number of entries that are sent together; 0: sixteen batches for each worker.
     ///
-    /// Entries that a worker had when it ended are given to others, each alone, as often as [`Options::map_retries`] says.
-    /// After that the map ends with [`CallError::Lost`], [`Status::LIMIT`], whose text names the entry by its place in the
-    /// list, from 0. Lost with [`Status::PEER`]: no worker is left.
+    /// Entries that a worker had when it ended are sent to other workers, each alone, up to [`Options::map_retries`]
+    /// times. After that the map ends with [`CallError::Lost`] and [`Status::LIMIT`], whose text names the entry by its
+    /// place in the list, from 0. Lost with [`Status::PEER`]: no worker is left.
     pub fn map<A: Value + Sync, R: Value + Send>(
         &self,
         name: &str,

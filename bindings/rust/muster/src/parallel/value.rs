@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-//! Values as bytes: numbers lowest byte first, what varies in length behind its length.
+//! Values as bytes: numbers are little-endian; a value of variable length is preceded by its length.
 
 use super::Outcome;
 
-/// What can be handed to a function and given by it.
+/// A type of arguments and results.
 pub trait Value: Sized {
-    /// Puts it behind what is there.
+    /// Appends its bytes.
     fn put(&self, to: &mut Vec<u8>);
-    /// Takes it from the front; None: it is not there.
+    /// Reads it from the beginning of the bytes; None: they do not begin with one.
     fn take(from: &mut &[u8]) -> Option<Self>;
-    /// All of these bytes.
+    /// Reads it from all of these bytes.
     fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let value = Self::take(&mut bytes)?;
         if bytes.is_empty() {
@@ -20,7 +20,7 @@ pub trait Value: Sized {
     }
 }
 
-/// Bytes that travel as they are: quicker than a `Vec<u8>`, which is a list of numbers.
+/// Bytes that are sent unchanged: faster than a `Vec<u8>`, which is a list of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -42,7 +42,7 @@ fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
     to.extend_from_slice(bytes);
 }
 
-// What is put, with its length before it.
+// Appends a value with its length before it.
 pub(super) fn put_sized(to: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>) -> Outcome<()>) -> Outcome<()> {
     let at = to.len();
     0u64.put(to);
@@ -131,7 +131,7 @@ impl<T: Value> Value for Vec<T> {
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
         let count = take_size(from)?;
-        // A number that somebody claims is no reason to ask for memory; an entry of no bytes is, at most, so often.
+        // Memory is not reserved for the count in a message, which may be wrong; entries without bytes are limited.
         let mut all = Vec::with_capacity(count.min(from.len()));
         for _ in 0..count {
             if std::mem::size_of::<T>() == 0 && all.len() >= 1 << 20 {
