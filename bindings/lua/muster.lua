@@ -7,14 +7,15 @@
 --
 -- A function has the name of its C function without `muster_`; what a handle does is also a method of it:
 -- `stream:close(0)`. Arguments come in C's order, without these: sizes of texts, `struct_size`, outputs, and the error.
--- A struct is a table of its fields; a text is a string, also in a table, and sets its `..._bytes`; lists of words or of
--- structs are tables. Outputs are what a call gives: handles, numbers (64-bit ones as cdata), strings, structs as cdata.
--- A call without outputs gives true. What did not end with MUSTER_OK gives nil, a sentence and the status:
--- `muster.AGAIN`, `muster.E_PEER`; all constants are there without `MUSTER_`.
+-- A struct is a table of its fields; a text is a string, also in a table, and sets its `..._bytes`; lists of words or
+-- of structs are tables. A call returns its outputs: handles, numbers (64-bit ones as cdata), strings, structs as
+-- cdata; true if it has none. A call that does not end with MUSTER_OK returns nil, a sentence and the status:
+-- `muster.AGAIN`, `muster.E_PEER`. Constants have their names without `MUSTER_`.
 --
--- Handles are released by the collector, or at once by `handle:release()`. A released handle is dead: a call with it gives
--- nil, a sentence and `muster.E_CLOSED`, or is an error where C's function gives no status; a second release does nothing.
--- What needs memory of its own (stream_read, ...) takes a cdata pointer as in C; `muster.loop` has streams of strings.
+-- Handles are released by the collector, or at once by `handle:release()`. A call with a released handle returns nil, a
+-- sentence and `muster.E_CLOSED`, or is an error where the function of C returns no status; a second release has no
+-- effect. Functions that fill memory (stream_read, ...) take a cdata pointer as in C; `muster.loop` has streams of
+-- strings.
 local has_ffi, ffi = pcall(require, 'ffi')
 if not has_ffi then
     error('muster needs LuaJIT, whose module ffi loads the library (Debian: luajit); this is ' .. _VERSION, 0)
@@ -285,7 +286,7 @@ setmetatable(muster, {
     end,
 })
 
--- Tasks that wait in one place, see muster/loop.lua; on top of it, functions called in other processes: muster/cluster.lua.
+-- An event loop with tasks, see muster/loop.lua; on top of it, functions called in other processes: muster/cluster.lua.
 function muster.loop(context) return require('muster.loop').new(context) end
 
 -- A pointer of a completion as a handle that is released by the collector.

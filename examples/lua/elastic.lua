@@ -52,7 +52,7 @@ local function take_part(loop, member, job, number)
         print(('round %d: number %d is rank %d of %d, the sum is %d'):format(round.number, number, round.rank,
             round.world, sum))
         io.flush()
-        loop:tell(job.news)
+        loop:notify(job.news)
     end), parts))
     while not (sum and job.finish) do
         if is_over(member, round) then return false end
@@ -69,10 +69,10 @@ local function be_member(url, number)
         assert(store:begin(loop:tag(function(_, object)
             if object ~= nil then stores.results(object) end
             job.finish = true
-            loop:tell(job.news)
+            loop:notify(job.news)
         end), { { kind = muster.STORE_GET, key = 'finish' } }))
         local member = stores.rendezvous(store, 'sum', { min = 1, max = most_members, last_call_ns = 0.2e9 },
-            function() loop:tell(job.news) end)
+            function() loop:notify(job.news) end)
         while not take_part(loop, member, job, number) do end
         member:ask(muster.RENDEZVOUS_LEAVE)
     end)
@@ -90,7 +90,7 @@ local function lines_of(loop, fd)
             lines[#lines + 1] = line
             return ''
         end)
-        loop:tell(news)
+        loop:notify(news)
     end })
     return function()
         while #lines == 0 do loop:wait(news) end

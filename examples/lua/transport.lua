@@ -222,7 +222,7 @@ local function serve(loop)
         if doors[key] then close_door(key) end -- the end of a connection shows in its pump, too
     end
 
-    loop.undo[#loop.undo + 1] = function() -- requests to close that nobody will hear
+    loop.undo[#loop.undo + 1] = function() -- requests to close that have no receiver any more
         for key in pairs(doors) do close_door(key) end
     end
     assert(muster.transport_serve(loop.context, 'lua', 0, loop.queue, 0))

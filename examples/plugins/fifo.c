@@ -314,7 +314,7 @@ static muster_status op_dial(void *self, const char *address, uint64_t address_b
     if (!folder_of(address, address_bytes, folder, error)) return MUSTER_E_ADDRESS;
     join(door_path, folder, DOOR_NAME, "");
     int door = open(door_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    if (door < 0) return fail(error, status_of(errno), "nobody listens at", folder);
+    if (door < 0) return fail(error, status_of(errno), "no process listens at", folder);
     connection *c = make_connection(p);
     if (c == NULL) {
         close(door);
@@ -407,7 +407,7 @@ static muster_status op_listen(void *self, const char *address, uint64_t address
         status = fail(error, MUSTER_E_PERMISSION, "the folder is open to others:", l->folder);
     } else if ((l->keeper = open(door_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) >= 0) {
         errno = 0;
-        status = fail(error, MUSTER_E_EXISTS, "somebody listens already at", l->folder);
+        status = fail(error, MUSTER_E_EXISTS, "a process listens already at", l->folder);
     } else {
         unlink(door_path); /* it has no reader: its process has ended without removing it */
         if (mkfifo(door_path, 0600) != 0 || (l->door = open(door_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0 ||

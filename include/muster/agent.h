@@ -2,9 +2,9 @@
 /** @file
  * The agent: starts the workers of this node, supervises them, and restarts them after failures.
  *
- * An agent runs one group of workers: copies of one program that differ by their rank. Environment variables tell each
- * worker its rank and its world (docs/guide/agent.md lists them); they are those of torchrun and some more. If one
- * worker fails, the others are stopped and all are started again, up to a number of restarts.
+ * An agent runs one group of workers: copies of one program that differ by their rank. Each worker finds
+ * its rank and its world in environment variables (docs/guide/agent.md lists them); they are those of torchrun and some
+ * more. If one worker fails, the others are stopped and all are started again, up to a number of restarts.
  *
  * With a rendezvous the agents of several nodes make one world. The workers of all nodes are stopped and started again,
  * with new ranks, when one of them fails, and also when a node dies, leaves or joins; only failures count as restarts.

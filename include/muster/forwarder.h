@@ -12,7 +12,7 @@
  * address, or behind which that address was seen as a source; the first route whose pattern matches; otherwise the
  * message waits for a peer with that address, up to the limit.
  *
- * A message that cannot be forwarded comes back through the queue of the config as ::MUSTER_DONE_MESSAGE, with
+ * A message that cannot be forwarded is returned through the queue of the config as ::MUSTER_DONE_MESSAGE, with
  * ::MUSTER_E_LIMIT if it has passed as many forwarders as allowed, ::MUSTER_E_PEER if its next hop was lost,
  * ::MUSTER_E_NOT_FOUND if too many messages wait for peers already or nothing takes messages for the forwarder, and
  * ::MUSTER_E_CLOSED at the end. If a next hop accepts no more, at most `max_waiting` messages wait in the forwarder;
@@ -47,7 +47,7 @@ typedef struct muster_forwarder_config {
     uint32_t reserved;              /**< Zero. */
     muster_message_queue *inbox;    /**< Takes the messages for the address of the forwarder, and for destination 0; the
                                          forwarder keeps it alive. NULL: there are none. */
-    muster_queue *queue;            /**< Queue of the same context: messages that come back, and
+    muster_queue *queue;            /**< Queue of the same context: messages that are returned, and
                                          ::MUSTER_SOCKET_EVENT in ::MUSTER_EVENT_READY. NULL: they are only counted. */
     uint64_t tag;                   /**< muster_completion::tag of these entries. */
 } muster_forwarder_config;
@@ -57,7 +57,7 @@ typedef struct muster_forwarder_stats {
     uint64_t peers;       /**< Peers that are connected now. */
     uint64_t forwarded;   /**< Messages that were passed to their next hop. */
     uint64_t delivered;   /**< Messages that were handed to the host. */
-    uint64_t undelivered; /**< Messages that came back, or could not because the queue had no slot. */
+    uint64_t undelivered; /**< Messages that were returned, or could not be because the queue had no slot. */
     uint64_t hop_limit;   /**< Those of them that had passed as many forwarders as allowed. */
     uint64_t waiting;     /**< Messages that wait in the forwarder now. */
     uint64_t reserved[4]; /**< Zero. */
@@ -158,7 +158,7 @@ MUSTER_API muster_status muster_forwarder_send(muster_forwarder *forwarder, must
 MUSTER_API muster_status muster_forwarder_get_stats(muster_forwarder *forwarder, muster_forwarder_stats *out_stats);
 
 /** Closes a forwarder: waits until the messages that it has were read by their next hops or the time has passed, and
- * ends all connections. The rest comes back. It receives nothing any more when this is called.
+ * ends all connections. The rest is returned. It receives nothing any more when this is called.
  * @param[in] forwarder   Forwarder.
  * @param[in] timeout_ns  Maximum wait; 0 does not wait, -1: no limit.
  * @retval MUSTER_OK         Closed; everything was delivered.

@@ -8,7 +8,7 @@
  * Addresses are 64-bit numbers of the users' choice. muster_message_address() packs a group, an id and a kind into one,
  * and checks the ranges; a field may be the wildcard ::MUSTER_MESSAGE_ANY, for muster_message_address_matches().
  *
- * A frame is added by copying its bytes, by lending them (they come back through a queue), or by handing them over with
+ * A frame is added by copying its bytes, by lending them (a queue returns them), or by handing them over with
  * the function that frees them. Frames of a copy of a message share the bytes. A zero byte, which is not counted,
  * follows the bytes of every copied and every received frame, so a text frame can be used as a C string; except for
  * loaned frames (muster_socket_loan_frame()).

@@ -13,8 +13,8 @@
  * closed. A router also learns the source of each received message, so it can answer to addresses behind a peer.
  *
  * Nothing is dropped silently. A message is in the socket until its last byte was written to the stream of a
- * connection; messages of a lost connection that had not left come back through the queue of the socket, and the event
- * of the loss has their number; a dealer sends them to another peer instead, where younger ones may have arrived
+ * connection; messages of a lost connection that had not left are returned through the queue of the socket, and the
+ * event of the loss has their number; a dealer sends them to another peer instead, where younger ones may have arrived
  * before. A message that had left may be lost with its peer: a protocol that has to exclude that is built of requests
  * and answers.
  *
@@ -235,9 +235,9 @@ MUSTER_API muster_status muster_socket_send(muster_socket *socket, muster_messag
  * of at least 64 KiB. The memory is used again when the message, its copies and the messages of the receivers are
  * released; that of a receiver whose connection ended is given up.
  *
- * A peer on this host that can use the memory is of the same user and sees this process in `/proc`. Whoever has the
- * secret could change the memory of such a frame while it is read: check its content after copying it where that
- * matters.
+ * A peer on this host that can use the memory is of the same user and sees this process in `/proc`. A process that
+ * has the secret could change the memory of such a frame while it is read: check its content after copying it where
+ * that matters.
  * @param[in]  socket    Socket that will send the message, made with ::MUSTER_SOCKET_LOANS.
  * @param[in]  message   Message to change.
  * @param[in]  bytes     Size of the frame, above 0.
@@ -305,7 +305,7 @@ MUSTER_API muster_status muster_socket_get_stats(muster_socket *socket, muster_s
 MUSTER_API muster_status muster_socket_cancel(muster_socket *socket);
 
 /** Closes a socket: waits until the queued messages have been read by the peers or the time has passed, and ends all
- * connections. Messages that could not be delivered come back through the queue of the config.
+ * connections. Messages that could not be delivered are returned through the queue of the config.
  * @param[in] socket      Socket.
  * @param[in] timeout_ns  Maximum wait; 0 does not wait, -1: no limit.
  * @retval MUSTER_OK         Closed; everything was delivered.

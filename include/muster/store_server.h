@@ -138,7 +138,7 @@ MUSTER_API muster_status muster_store_server_get_stats(muster_store_server *serv
                                                        muster_store_server_stats *out_stats);
 
 /** Declares that the other server of the pair is dead and stays so: this server continues without it. This is necessary
- * where no server can know it: the host of a standby is gone, or the hosts of both were and one of them has come back
+ * where no server can know it: the host of a standby is gone, or the hosts of both were and one of them has returned
  * alone. If the declaration is wrong, both servers serve, and what one of them acknowledges will be lost.
  * @param[in] server  The server that is to serve: one that has halted, is a standby in sync, or waits and holds the
  *                    complete store. The call has no effect on others; see muster_store_server_stats::role.

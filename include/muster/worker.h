@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * The worker's side of a cluster: the context that its ticket describes, and joining. Afterwards it has the same kind of
- * handle as the master, for the functions of cluster.h. */
+ * The worker's side of a cluster: the context that its ticket describes, and joining. Afterwards it has the same kind
+ * of handle as the master, for the functions of cluster.h. */
 #ifndef MUSTER_WORKER_H
 #define MUSTER_WORKER_H
 

@@ -32,7 +32,7 @@ constexpr Row rows[] = {
     {MUSTER_E_AUTH, "MUSTER_E_AUTH", "the proof of the shared secret failed"},
     {MUSTER_E_PROTOCOL, "MUSTER_E_PROTOCOL", "the peer broke the protocol, or speaks no common version"},
     {MUSTER_E_ADDRESS, "MUSTER_E_ADDRESS", "the address cannot be understood"},
-    {MUSTER_E_UNREACHABLE, "MUSTER_E_UNREACHABLE", "nobody answers there"},
+    {MUSTER_E_UNREACHABLE, "MUSTER_E_UNREACHABLE", "no process answers at the address"},
     {MUSTER_E_PEER, "MUSTER_E_PEER", "the peer died or the way to it broke"},
     {MUSTER_E_ABORTED, "MUSTER_E_ABORTED", "the stream was aborted"},
     {MUSTER_E_END, "MUSTER_E_END", "the peer finished writing, and everything was read"},

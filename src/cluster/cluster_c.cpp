@@ -64,7 +64,7 @@ Result<Ref<ClusterDial>> make_dial(muster_cluster *cluster, uint32_t member, con
     if (label == nullptr && label_bytes != 0) return Error::make(MUSTER_E_ARG, "label_bytes is set, but no label");
     if (label_bytes > max_label_bytes)
         return Error::make(MUSTER_E_ARG, "label_bytes is %zu, at most %zu", label_bytes, max_label_bytes);
-    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nobody connects in no time");
+    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: a connection takes time");
     std::string text;
     if (label_bytes != 0) text.assign(static_cast<const char *>(label), label_bytes);
     return make_ref<ClusterDial>(self.context(), member, std::move(text), timeout_ns);
@@ -80,7 +80,7 @@ Result<Ref<ClusterBroadcast>> make_broadcast(muster_cluster *cluster, const uint
     if (members != nullptr && (count == 0 || count > max_cluster_workers))
         return Error::make(MUSTER_E_ARG, "count is %zu, not 1 to %u", count, max_cluster_workers);
     if (members == nullptr && out_statuses != nullptr)
-        return Error::make(MUSTER_E_ARG, "out_statuses without members: nobody knows how many there are");
+        return Error::make(MUSTER_E_ARG, "out_statuses without members: its length is unknown");
     if (members == nullptr && !self.knows_all_members())
         return Error::make(MUSTER_E_UNSUPPORTED, "no members: only the master of a cluster knows who is in");
     if (label == nullptr && label_bytes != 0) return Error::make(MUSTER_E_ARG, "label_bytes is set, but no label");
@@ -517,7 +517,7 @@ static muster_status start_worker(muster_context *context, const muster_worker_c
     return boundary(error, [&]() -> Result<void> {
         if (auto ok = check_context(context); !ok) return ok;
         if (out_cluster == nullptr) return Error::make(MUSTER_E_ARG, "no place for the cluster");
-        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nobody comes in in no time");
+        if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: joining takes time");
         muster_worker_config config;
         if (auto done = read_config(given, config, "muster_worker_config"); !done) return done;
         if (auto ok = check_worker_config(context, config); !ok) return ok;

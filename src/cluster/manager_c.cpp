@@ -41,7 +41,7 @@ Result<void> serve(muster_context *context, const char *name, size_t name_bytes,
 }
 
 Result<std::string> take_text(const char *text, size_t bytes, size_t most, const char *name) {
-    if (text == nullptr && bytes != 0) return Error::make(MUSTER_E_ARG, "%s has a length, but is not there", name);
+    if (text == nullptr && bytes != 0) return Error::make(MUSTER_E_ARG, "%s is NULL, and has a length", name);
     if (bytes > most) return Error::make(MUSTER_E_ARG, "%s has %zu bytes, at most %zu", name, bytes, most);
     return text == nullptr ? std::string() : std::string(text, bytes);
 }
@@ -71,7 +71,7 @@ extern "C" muster_status muster_manager_serve_ops(muster_context *context, const
         muster_manager_ops ops;
         if (auto done = read_config(given, ops, "muster_manager_ops"); !done) return done;
         if (ops.flags != 0) return Error::make(MUSTER_E_ARG, "flags has unknown bits: 0x%x", ops.flags);
-        if (ops.launch == nullptr) return Error::make(MUSTER_E_ARG, "launch is NULL: nobody would start workers");
+        if (ops.launch == nullptr) return Error::make(MUSTER_E_ARG, "launch is NULL: no function starts workers");
         return serve(context, name, name_bytes, 0, &ops, self, requests, tag_of(self));
     });
 }

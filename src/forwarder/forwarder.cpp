@@ -103,7 +103,7 @@ Status Forwarder::close(Deadline &deadline) {
     return status == MUSTER_OK && stats_.undelivered != before ? MUSTER_E_PEER : status;
 }
 
-// It is closed. Everything that has not left comes back.
+// It is closed. Messages that have not left are returned.
 void Forwarder::end(Deadline &deadline, Status &status) noexcept {
     const Status closed = socket_->close(deadline);
     if (status == MUSTER_OK) status = closed == MUSTER_E_CLOSED ? MUSTER_OK : closed;
@@ -302,7 +302,7 @@ uint64_t Forwarder::next_hop(uint64_t destination) noexcept {
     return hop != 0 ? hop : destination;
 }
 
-// OK: it is gone. AGAIN: no room; turn() follows when there is. Otherwise it comes back.
+// OK: it is gone. AGAIN: no room; turn() follows when there is. Otherwise it is returned.
 Status Forwarder::pass(Waiting &message, Error &why) noexcept {
     Deadline once(0);
     Status status = MUSTER_OK;

@@ -59,7 +59,7 @@ Status Board::meet(Deadline &deadline) noexcept {
     if (before & failed) return MUSTER_E_ABORTED;
     // acq_rel: the last one to arrive has seen what all others wrote before they arrived.
     if (head.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
-        head.arrived.store(0, std::memory_order_relaxed); // seen with the sense, before anybody arrives again
+        head.arrived.store(0, std::memory_order_relaxed); // seen with the sense, before a member arrives again
         // seq_cst (so also release): publishes what all wrote; ordered before the load of sleepers, which pairs with
         // that of a member that goes to sleep: it is counted here, or it finds that the sense has turned.
         head.turn.fetch_xor(sense, std::memory_order_seq_cst);

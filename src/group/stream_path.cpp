@@ -398,7 +398,7 @@ Result<void> StreamRun::reduce() {
     if (op_.count * element_ <= reduce_alone_bytes) return reduce_from_all(is_for_me, is_for_all);
     const std::vector<uint64_t> offsets = even_blocks();
     std::vector<unsigned char> own(is_for_me ? 0 : (offsets[me_ + 1] - offsets[me_]) * element_);
-    // The place of the own block in the output is not read before it is written: it has been sent to nobody else.
+    // The place of the own block in the output is not read before it is written: it was sent to no other member.
     unsigned char *const to = is_for_me ? op_.output + offsets[me_] * element_ : own.data();
     if (auto done = reduce_blocks(offsets, to); !done) return done;
     out_.clear(), in_.clear();

@@ -179,8 +179,7 @@ bool MessageReader::add_loan() {
     else if (status == MUSTER_E_STALE)
         why_ = "a loaned frame that its sender has given up";
     else
-        why_ = is_malformed_ ? "a reference to a frame that is not there"
-                             : "the memory of a loaned frame cannot be mapped";
+        why_ = is_malformed_ ? "a reference to a missing frame" : "the memory of a loaned frame cannot be mapped";
     return status == MUSTER_OK;
 }
 

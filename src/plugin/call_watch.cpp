@@ -91,14 +91,14 @@ class CallWatch {
         const char *const what = mark.what_.load(std::memory_order_seq_cst);
         const int64_t since = mark.since_ns_.load(std::memory_order_seq_cst);
         if (what == nullptr || mark.what_.load(std::memory_order_seq_cst) != what) return what != nullptr;
-        if (mark.told_since_ns_ != since) {
-            mark.told_since_ns_ = since;
-            mark.tell_after_ns_ = CallMark::slow_ns;
+        if (mark.logged_since_ns_ != since) {
+            mark.logged_since_ns_ = since;
+            mark.log_after_ns_ = CallMark::slow_ns;
         }
         const int64_t took = now_ns() - since;
         // One at a time: the others are found by the next look. A context that is being destroyed reports nothing.
-        if (took < mark.tell_after_ns_ || slow.context || !mark.context_.try_retain()) return true;
-        mark.tell_after_ns_ = 10 * took;
+        if (took < mark.log_after_ns_ || slow.context || !mark.context_.try_retain()) return true;
+        mark.log_after_ns_ = 10 * took;
         slow = {Ref<Context>::adopt(&mark.context_), mark.plugin_, what, took};
         return true;
     }

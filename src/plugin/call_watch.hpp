@@ -37,7 +37,7 @@ class CallMark final : public Listed<CallMark> {
     // CallWatch::wake().
     std::atomic<int64_t> since_ns_{0};
     std::atomic<const char *> what_{nullptr};
-    int64_t told_since_ns_ = 0, tell_after_ns_ = 0; // the watching thread's
+    int64_t logged_since_ns_ = 0, log_after_ns_ = 0; // the watching thread's
 };
 
 } // namespace muster

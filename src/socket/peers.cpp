@@ -90,8 +90,8 @@ void Socket::learn(SocketPeer &peer, uint64_t source) {
     peer.learned.push_back(source);
 }
 
-// Nothing is written to this peer any more. Messages that have not left come back; a dealer sends those that it has not
-// begun to the next peer. `event_kind`: 0 if the socket itself has ended.
+// Nothing is written to this peer any more. Messages that have not left are returned; a dealer sends those that it has
+// not begun to the next peer. `event_kind`: 0 if the socket itself has ended.
 void Socket::end_output(SocketPeer &peer, uint32_t event_kind, const char *why) noexcept {
     std::list<Outgoing> left;
     Connection *again = nullptr;

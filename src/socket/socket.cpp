@@ -391,7 +391,7 @@ Status Socket::close(Deadline &deadline) {
     for (auto &[id, listener] : listeners) listener->close();
     const auto look = [&]() -> Status {
         if (ended_) return MUSTER_OK;
-        if (!unrouted_.empty() && live_.empty() && connections_.empty()) return MUSTER_OK; // nobody will come
+        if (!unrouted_.empty() && live_.empty() && connections_.empty()) return MUSTER_OK; // no peer will connect
         if (!unrouted_.empty()) return MUSTER_AGAIN;
         for (const Ref<SocketPeer> &peer : live_) {
             const std::lock_guard hold(peer->out_lock);

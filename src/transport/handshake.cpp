@@ -336,7 +336,7 @@ Status Handshake::agree(HandshakeDetails theirs) {
     }
     // The listener's choice must be one that this side supports.
     if (config_.dialer && agreed_.pairing != Passing::none && (!like || agreed_.pairing != config_.passing))
-        return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side offers shared memory nobody asked for");
+        return fail(Refusal::none, MUSTER_E_PROTOCOL, "the other side offers shared memory that was not requested");
     if (config_.dialer && config_.shared && agreed_.pairing == Passing::none)
         return fail(Refusal::none, MUSTER_E_UNSUPPORTED, "the other side does not share its memory");
     const std::string_view own(proof_own_), first = config_.dialer ? own.substr(handshake_head_bytes) : proof_peer_,

@@ -48,7 +48,7 @@ Result<Ref<HostDial>> make_dial(muster_context *context, const char *address, si
                                 const muster_transport_config *config, int64_t timeout_ns) {
     if (auto ok = check_context(context); !ok) return ok.error();
     if (address == nullptr) return Error::make(MUSTER_E_ARG, "no address");
-    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: nobody connects in no time");
+    if (timeout_ns == 0) return Error::make(MUSTER_E_ARG, "timeout_ns is 0: a connection takes time");
     auto options = read_options(*unwrap(context), config);
     if (!options) return options.error();
     return HostDial::make(*unwrap(context), {address, address_bytes}, *options, timeout_ns);

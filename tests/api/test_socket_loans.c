@@ -258,7 +258,7 @@ static void test_a_wrong_reference_ends_the_connection(void **state) {
         muster_message *got;
         assert_int_equal(muster_socket_receive(r, second, &got), MUSTER_TIMEOUT);
         const muster_socket_event event = event_of(r, MUSTER_SOCKET_LOST);
-        assert_string_equal(event.text, "a reference to a frame that is not there");
+        assert_string_equal(event.text, "a reference to a missing frame");
         muster_stream_release(stream);
         muster_socket_release(r);
         tear_down(&f);

@@ -68,7 +68,7 @@ static void test_conditions(void **state) {
     fixture f = set_up(0);
     assert_int_equal(one(f.store, under(set("a", "1"), MUSTER_STORE_IF_PRESENT)), MUSTER_E_CHANGED);
     assert_int_equal(entry(0).flags, MUSTER_STORE_FAILED);
-    expect_text("set \"a\": the condition does not hold, it is not there");
+    expect_text("set \"a\": the condition does not hold, it is absent");
     assert_int_equal(one(f.store, under(set("a", "1"), MUSTER_STORE_IF_ABSENT)), MUSTER_OK);
     const uint64_t version = entry(0).version;
     assert_int_equal(one(f.store, under(set("a", "2"), MUSTER_STORE_IF_ABSENT)), MUSTER_E_CHANGED);
@@ -203,7 +203,7 @@ static void test_views(void **state) {
     assert_int_equal(muster_store_result_count(last), 1);
     expect_bytes(entry(0).key, entry(0).key_bytes, "8");
     assert_int_equal(one(round, op(MUSTER_STORE_GET, "missing")), MUSTER_AGAIN);
-    expect_text("get \"missing\": not there"); /* as it was asked for */
+    expect_text("get \"missing\": absent"); /* as it was asked for */
     static char prefix[4097];
     muster_store *none = job;
     assert_int_equal(muster_store_view(job, prefix, 4093, &none, &why), MUSTER_E_ARG);

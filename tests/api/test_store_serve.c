@@ -225,7 +225,7 @@ static void test_what_it_cannot_do_never_comes(void **state) {
     assert_int_equal(what.flags, MUSTER_STORE_NO_WAIT);
     assert_int_equal(what.store, id);
     assert_int_equal(muster_store_request_fail(f.requests, request, MUSTER_AGAIN, UINT32_MAX, NULL, 0), MUSTER_OK);
-    expect_end(&f, MUSTER_E_UNSUPPORTED, "get \"k\": not there, and the store cannot wait");
+    expect_end(&f, MUSTER_E_UNSUPPORTED, "get \"k\": absent, and the store cannot wait");
     muster_store_release(store);
     assert_int_equal(next(&f, MUSTER_REQUEST_CLOSE, NULL), id);
     tear_down(&f);
@@ -356,7 +356,7 @@ static void test_what_is_not_wanted_any_more(void **state) {
     begin(&f, store, &take, 1, 20 * ms, NULL);
     muster_store_request what;
     uint64_t request = next(&f, MUSTER_REQUEST_STORE, &what);
-    expect_end(&f, MUSTER_TIMEOUT, "pop from \"q\": not there after 0.0");
+    expect_end(&f, MUSTER_TIMEOUT, "pop from \"q\": absent after 0.0");
     /* What was asked stays until the host has heard that it is over; nothing of it may be done. */
     assert_memory_equal(what.ops[0].key, "q", 1);
     const muster_store_entry found = {.flags = MUSTER_STORE_PRESENT, .value = "v", .value_bytes = 1};

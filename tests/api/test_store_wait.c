@@ -192,7 +192,7 @@ static void test_ends_of_waits(void **state) {
                                     op(MUSTER_STORE_WAIT, "d"), op(MUSTER_STORE_WAIT, "e"),  set("f", "")};
     assert_int_equal(request(f.store, some, 6, 20 * ms), MUSTER_TIMEOUT);
     assert_null(last);
-    expect_text("wait for \"a\", get \"b.\", pop from \"c\", wait for \"d\" and 1 more: not there after 0.0");
+    expect_text("wait for \"a\", get \"b.\", pop from \"c\", wait for \"d\" and 1 more: absent after 0.0");
     begin(&f, some, 6, 20 * ms, 5);
     assert_int_equal(take(&f, MUSTER_TIMEOUT).tag, 5);
     expect_text("\"a\"");
@@ -243,11 +243,11 @@ static void test_barrier(void **state) {
     assert_int_equal(one(f.store, barrier("step", 0, 11)), MUSTER_E_ARG);
     expect_text("of 11 members, others say 12");
     assert_int_equal(request(f.store, &second_one, 1, 20 * ms), MUSTER_TIMEOUT);
-    expect_text("barrier \"step\" of 12, rank 0, 3, 4, 5, 6, 7, 8, 9 and 2 more: not there after 0.0");
+    expect_text("barrier \"step\" of 12, rank 0, 3, 4, 5, 6, 7, 8, 9 and 2 more: absent after 0.0");
     assert_int_equal(muster_store_cancel(f.store, leaving), MUSTER_OK); /* is not there any more */
     take(&f, MUSTER_E_CANCELED);
     assert_int_equal(one(f.store, barrier("step", 0, 2)), MUSTER_AGAIN);
-    expect_text("rank 1: not there");
+    expect_text("rank 1: absent");
     assert_int_equal(one(f.store, barrier("step", 2, 2)), MUSTER_E_ARG);
     assert_int_equal(one(f.store, barrier("step", 0, 0)), MUSTER_E_ARG);
     assert_int_equal(one(f.store, barrier("step", 0, (1 << 20) + 1)), MUSTER_E_ARG);

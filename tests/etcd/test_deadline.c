@@ -81,7 +81,7 @@ static void test_a_stopped_etcd(void **state) {
     from = now(); /* of an etcd that answers it is known that nothing was applied */
     assert_int_equal(request(&f, waits, 2, 400 * ms), MUSTER_TIMEOUT);
     assert_true(now() - from >= 400 * ms);
-    expect_text("\"later\": not there after 0.4");
+    expect_text("\"later\": absent after 0.4");
     run(&f, op(MUSTER_STORE_SET, "later", "x"), MUSTER_OK);
     assert_int_equal(number_of(&f, "d"), 0);
     muster_lease_release(lease);

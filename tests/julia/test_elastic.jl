@@ -101,7 +101,7 @@ case("hangs", "one that hangs is done without after its keep-alive, and ends whe
     id = told(m, :joined).id
     run(`kill -STOP $(getpid(worker.process))`)
     waiting = @async remotecall_fetch(myid, id)
-    @test occursin("nothing is heard of it", told(m, :died).text)
+    @test occursin("its heartbeats have stopped", told(m, :died).text)
     @test gone(id) && outcome(waiting) isa ProcessExitedException
     run(`kill -CONT $(getpid(worker.process))`)
     @test within(() -> ended(worker), 20)
@@ -130,7 +130,7 @@ case("strange", "what cannot be made a worker is told, and holds up nobody") do
     begun = time()
     close(own)
     failed = told(m, :failed)
-    @test failed.name == "silent" && occursin("nothing is heard of it", failed.text) && time() - begun < 20
+    @test failed.name == "silent" && occursin("its heartbeats have stopped", failed.text) && time() - begun < 20
     # The same, and its connection ends.
     write_card(m, "short", Muster.address(listener))
     stream = Muster.Sockets.accept(listener)

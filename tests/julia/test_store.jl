@@ -82,7 +82,7 @@ case("waits", "who waits is woken, holds up nobody, and can be interrupted") do
     Muster.enqueue!(s, "q", "v")
     @test fetch(popping) == "v"
     e = outcome(@async Muster.await(s, "never"; timeout = 0.05))
-    @test e.status == LowLevel.MUSTER_TIMEOUT && occursin("get \"never\": not there after 0.0", e.message)
+    @test e.status == LowLevel.MUSTER_TIMEOUT && occursin("get \"never\": absent after 0.0", e.message)
     meeting = [@async Muster.barrier(s, "b", rank, 3) for rank in 0:1]
     e = outcome(@async Muster.barrier(s, "alone", 1, 3; timeout = 0.05))
     @test occursin(r"0.*2", e.message)

@@ -198,7 +198,7 @@ function tests.who_serves_the_way_in_on_its_only_thread_does_not_wait_there()
     check.equal(status, muster.E_WOULD_DEADLOCK)
     check.says(why, 'has to serve')
     loop:run(function()
-        cluster, why, status = clusters.come_in(loop, way)
+        cluster, why, status = clusters.join(loop, way)
         check.equal(cluster, nil)
         check.equal(status, muster.E_UNREACHABLE)
         check.says(why, 'No such file')
@@ -255,7 +255,7 @@ function tests.members_share_a_store_and_are_a_group()
             loop:spawn(function()
                 found[member] = { cluster:call(member, sum_up) }
                 done = done + 1
-                loop:tell 'done'
+                loop:notify 'done'
             end)
         end
         -- The next call holds up this program: the others have to be called by then.

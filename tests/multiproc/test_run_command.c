@@ -570,7 +570,7 @@ static void test_a_failure_ends_all_nodes_with_its_status(void **state) {
     while (left != 0 && time(NULL) - begin < 60) {
         RUN(&nodes[0], "--nnodes", "1", "--rdzv", url, "--run-id", "fail", "--reopen", "true");
         left = end_of(&nodes[0]);
-        if (!given_store || !strstr(nodes[0].text, "while somebody is in")) break;
+        if (!given_store || !strstr(nodes[0].text, "while it has members")) break;
     }
     if (left != 0) fail_msg("exit status %d, not 0:\n%s", left, nodes[0].text);
     close_server(server);

@@ -100,7 +100,7 @@ class Store(unittest.TestCase):
             self.store.get("never")
         with self.assertRaises(RuntimeError):  # what torch's own stores raise
             self.store.get("never")
-        with self.assertRaisesRegex(Exception, "not there after"):
+        with self.assertRaisesRegex(Exception, "absent after"):
             dist.PrefixStore("p", self.store).wait(["never"], datetime.timedelta(seconds=0.2))
 
     def test_a_round_that_is_over(self):

@@ -215,7 +215,7 @@ static void test_waits_at_a_server_that_answers(void **state) {
         const muster_status status = muster_store_do(c.store, r->ops, r->count, TIMEOUT, NULL, &why);
         expect_status(status, MUSTER_TIMEOUT, r->name);
         assert_true(now() - from >= TIMEOUT); // not before its time
-        assert_non_null(strstr(why.message, "not there after 0."));
+        assert_non_null(strstr(why.message, "absent after 0."));
     }
     must(&other, any_op(MUSTER_STORE_PUSH, "empty", "x"));
     must(&other, set("absent", "x"));

@@ -90,7 +90,7 @@ def test_the_store_is_one_of_torchs(url):
         one.wait(["never"], datetime.timedelta(seconds=0.1))
         raise AssertionError("a wait in vain")
     except MusterError as failed:
-        assert 'wait for "never": not there after 0.1' in str(failed), failed
+        assert 'wait for "never": absent after 0.1' in str(failed), failed
     prefixed = torch.distributed.PrefixStore("of", one)
     prefixed.set("k", "deep")
     assert other.get("of/k") == b"deep"

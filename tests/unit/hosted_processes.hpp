@@ -162,7 +162,7 @@ class HostedProcesses : public HostedWorld {
                 trace(index, action.error.message);
                 node.in = false;
                 break;
-            case Action::tell:
+            case Action::emit:
                 trace(index, "event " + std::to_string(action.event.kind) + " rank " +
                                  std::to_string(action.event.rank) + " round " + std::to_string(action.event.round) +
                                  " " + action.event.text);

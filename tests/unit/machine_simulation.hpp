@@ -184,7 +184,7 @@ class Simulation {
             case Action::over:
                 node.in = false;
                 break;
-            case Action::tell:
+            case Action::emit:
                 if (action.event.kind == MUSTER_RENDEZVOUS_DEAD && !node.told_dead.insert(action.event.rank).second &&
                     action.event.rank != UINT32_MAX)
                     wrong("the death of rank " + std::to_string(action.event.rank) + " is told twice");

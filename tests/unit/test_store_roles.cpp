@@ -38,7 +38,7 @@ struct Shape {             // of a schedule
 };
 
 struct Message {
-    enum Kind { hi, hello, snapshot, note, beat, tell, confirm } kind;
+    enum Kind { hi, hello, snapshot, note, beat, in_sync, confirm } kind;
     PairHello who = {};
     uint64_t number = 0;
     std::vector<int> log = {}; // of a snapshot
@@ -285,9 +285,9 @@ class Simulation {
         case Message::beat:
             node.got = message.number;
             break;
-        case Message::tell:
+        case Message::in_sync:
             node.got = message.number;
-            return act(node, roles.told(message.who.epoch, lease, "there", message.who.keeps));
+            return act(node, roles.take_in_sync(message.who.epoch, lease, "there", message.who.keeps));
         case Message::confirm:
             return confirmed(node, message.number);
         default:
@@ -385,11 +385,11 @@ class Simulation {
         }
         if (actions.serve || actions.go_on) release(node);
         if (actions.step_down) node.held.clear();
-        if (actions.tell) {
-            Message tell{Message::tell};
-            tell.who.epoch = roles.epoch();
-            tell.who.keeps = keeps(node);
-            put(node, tell);
+        if (actions.in_sync) {
+            Message in_sync{Message::in_sync};
+            in_sync.who.epoch = roles.epoch();
+            in_sync.who.keeps = keeps(node);
+            put(node, in_sync);
             node.feeding = false;
         }
         if (actions.confirm) confirm(node);

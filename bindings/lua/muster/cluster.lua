@@ -11,10 +11,10 @@
 --       cluster:close()
 --   end)
 --
--- A function travels as bytecode and has no upvalues: what it needs is handed over as arguments, or required inside. In a
--- worker `muster_here` is its own cluster: it calls other members in the same way. Each call is a task there, so a worker
--- that waits for another goes on serving. To be interrupted a function that computes must not be compiled:
--- `jit.off(true, true)` in its first line.
+-- A function is sent as bytecode and has no upvalues: it gets values as arguments, and modules by `require`. In a
+-- worker `muster_here` is its own cluster, by which it calls other members in the same way. Each call is a task of the
+-- worker, so a worker that waits for another one continues to serve calls. LuaJIT does not interrupt compiled code: a
+-- function that computes and can be interrupted begins with `jit.off(true, true)`.
 local ffi = require 'ffi'
 local muster = require 'muster'
 local loops = require 'muster.loop'
@@ -38,21 +38,21 @@ local moved = ffi.new 'size_t[1]'
 local bytes_of = ffi.typeof 'uint8_t[?]'
 local event = ffi.new 'muster_cluster_event'
 
--- ---- one stream: questions go one way, answers the other
+-- ---- one stream: requests in one direction, replies in the other
 
--- What comes over a stream that nobody else reads: short messages are looked at where they lie.
+-- The received bytes of a stream, which this task alone reads: short messages are decoded in place.
 local room = 4096
 
 local function inbox_of(stream) return { stream = stream, bytes = bytes_of(room), first = 0, past = 0 } end
 
--- A message that is none ends its stream, not the program.
+-- A malformed message ends its stream, not the program.
 local function unpacked(bytes, first, past)
     local right, values, count = pcall(packing.unpack, bytes, first, past)
     if not right then return nil, values, muster.E_PROTOCOL end
     return values, count
 end
 
--- One that is longer than the room of the inbox.
+-- Receives a message that is longer than the buffer.
 local function receive_long(inbox, size)
     local place = bytes_of(size)
     local there = inbox.past - inbox.first - 4
@@ -63,7 +63,7 @@ local function receive_long(inbox, size)
     return unpacked(place, 0, size)
 end
 
--- The values of the next message, and how many; nil and why.
+-- The values of the next message, and their number; nil and the reason.
 local function receive(inbox)
     local stream, bytes = inbox.stream, inbox.bytes
     while true do
@@ -102,8 +102,8 @@ local function send_all(stream, bytes, size)
     return stream:write(ffi.string(bytes + moved[0], size - tonumber(moved[0])))
 end
 
--- A message of these values; an error, before anything is sent, if they are not fit for it. Those of several tasks do not
--- mix.
+-- Sends a message of these values; an error, before anything is sent, if they cannot be sent. Messages of several tasks
+-- do not mix.
 local function send(self, ...)
     local bytes, more = packing.pack(...)
     if self.sending then
@@ -120,7 +120,7 @@ local function send(self, ...)
         end
     end
     self.sending = false
-    self.loop:tell(self.sent)
+    self.loop:notify(self.sent)
     return right, why, status
 end
 
@@ -130,7 +130,7 @@ end
 -- agree. Without a limit a program that makes a function for each call would make both sides grow.
 local max_functions = 256
 
--- The number of a function, and its code if that has to travel.
+-- The number of a function, and its code if the member does not have it.
 local function number_of(there, body)
     local known = there.functions[body]
     if known then return known end
@@ -144,7 +144,7 @@ end
 
 local function late(member) return nil, ('call of member %d: not in time'):format(member), muster.TIMEOUT end
 
--- The stream to a member, by which it is called; made when it is wanted first.
+-- The stream over which a member is called; the first call opens it.
 local function caller(self, member, deadline)
     local there = self.callers[member]
     while there and there.coming do -- another task is about to make it
@@ -162,7 +162,7 @@ local function caller(self, member, deadline)
     local coming = there.coming
     there.coming, there.stream = nil, stream
     if not stream then self.callers[member] = nil end
-    self.loop:tell(coming)
+    self.loop:notify(coming)
     if not stream then return nil, why, status end
     self.loop:spawn(function()
         local inbox = inbox_of(stream)
@@ -170,7 +170,7 @@ local function caller(self, member, deadline)
         repeat
             values, ended, code = receive(inbox)
             if values and type(values[1]) ~= 'number' then
-                values, ended, code = nil, 'an answer without the number of its question', muster.E_PROTOCOL
+                values, ended, code = nil, 'a reply without the number of its request', muster.E_PROTOCOL
             end
             if values then
                 local question = there.asked[values[1]]
@@ -191,15 +191,15 @@ local function caller(self, member, deadline)
     return there
 end
 
--- Until the stream's reader has an answer for the task, or its sender has sent, or the deadline.
+-- Waits until the reader of the stream has a reply for the task, or its sender has sent, or the deadline passes.
 local function wait_for_answer(self, question, deadline)
     question.waits = true
     self.loop:park(deadline)
     question.waits = false
 end
 
--- As pcall(send), and nothing in time: true, nil. A message cannot end in the middle: past the deadline another task goes on
--- with it. (A function of its own, since LuaJIT does not compile calls that make closures.)
+-- As pcall(send); true, nil after the deadline. A message cannot end in the middle: after the deadline another task
+-- continues to send it. (A function of its own, since LuaJIT does not compile calls that make closures.)
 local function send_in_time(self, there, question, deadline, ...)
     local right, sent, why, status
     local function go_on(...)
@@ -218,10 +218,10 @@ local function send_question(self, there, question, deadline, ...)
     return pcall(send, there, ...)
 end
 
--- What the function gives there; nil, why, and a status if that came of the way to it.
+-- The results of the function; nil, the reason, and a status if the member could not be reached.
 local function ask_here(self, deadline, what, member, body, ...)
     if self.closed then return nil, 'the cluster is closed', muster.E_CLOSED end
-    if member == self:self() then return nil, 'that is this member itself', muster.E_ARG end
+    if member == self:self() then return nil, 'a member cannot call itself', muster.E_ARG end
     local there, why, status = self.callers[member], nil, nil
     if not there or there.coming then there, why, status = caller(self, member, deadline) end
     if not there then return nil, why, status end
@@ -243,7 +243,7 @@ local function ask_here(self, deadline, what, member, body, ...)
         return nil, failure, failure_status
     end
     if not question.values and not question.why then wait_for_answer(self, question, deadline) end
-    if not question.values and not question.why then -- nobody takes the answer any more
+    if not question.values and not question.why then -- the reply is not awaited any more
         there.asked[number] = nil
         return late(member)
     end
@@ -264,31 +264,31 @@ local function ask(self, deadline, ...)
     return exposed_as_before(self.loop, was, ask_here(self, deadline, ...))
 end
 
--- In a task: what the function gives there. Values or a function that cannot be sent are an error.
+-- In a task: calls a function in another member; its results. Values or a function that cannot be sent are an error.
 function Cluster:call(member, body, ...) return ask(self, nil, 'call', member, body, ...) end
 
--- As call(), and gives up after so many nanoseconds: nil, a sentence, muster.TIMEOUT. The function goes on there; what it
--- gives is dropped.
+-- As call(), with a timeout: nil, a sentence, muster.TIMEOUT. The function continues to run there; its results are
+-- dropped.
 function Cluster:call_within(timeout_ns, member, body, ...)
     return ask(self, self.loop:deadline(timeout_ns), 'call', member, body, ...)
 end
 
--- In a task: the function of each entry of the list, in any worker; more than one at a time. What a worker had that died goes
--- to another. The results have the places of their entries; an entry that is nil is handed to the function as nil.
--- nil, why and a status: the function failed (no status), what it should get cannot be sent, no worker is left, or the time
--- is over. options: `batch`, entries that travel together; by default there are 16 batches for each worker. `timeout_ns`.
--- `max_tries`, by default 3: how many workers may end while they have one and the same entry; then the map fails with
--- muster.E_LIMIT and names the entry, and the other workers stay.
+-- In a task: applies a function to each entry of a list, in all workers. The entries of a worker that dies are sent to
+-- another. The results have the places of their entries; an entry that is nil is passed as nil. nil, the reason and a
+-- status: the function has failed (no status), its arguments cannot be sent, no worker is left, or the timeout has
+-- passed. options: `batch`, entries that are sent together; by default there are 16 batches for each worker.
+-- `timeout_ns`. `max_tries`, by default 3: how many workers may end while they have the same entry; then the map fails
+-- with muster.E_LIMIT and names the entry, and the other workers remain.
 function Cluster:map(body, list, options) return maps.run(self, ask, body, list, options or {}) end
 
--- ---- being called
+-- ---- executing calls
 
 local function run(what, body, ...)
     if what == 'call' then return body(...) end
     local results, entries, count = {}, ...
     for i = 1, count do
         results[i] = body(entries[i])
-        if results[i] == nil then error('the function of entry ' .. i .. ' gave nothing', 0) end
+        if results[i] == nil then error('the function of entry ' .. i .. ' has returned nothing', 0) end
     end
     return results
 end
@@ -324,10 +324,10 @@ local function serve(self, stream)
     stream:close()
 end
 
--- ---- who is there
+-- ---- events
 
-local function hear(self)
-    -- A task that hears of one may close the cluster.
+local function take_events(self)
+    -- A task that gets an event may close the cluster.
     while not self.closed and muster.C.muster_cluster_next_event(self.handle, 0, event) == muster.OK do
         local kind, member, event_status = event.kind, event.member, event.status
         local text = ffi.string(event.text, event.text_bytes)
@@ -358,7 +358,7 @@ local function hear(self)
             end
             if self.on_event then self.on_event(kind, member, text) end
             self.last = { kind = kind, member = member, text = text }
-            self.loop:tell(self.changed, kind, member, text, event_status)
+            self.loop:notify(self.changed, kind, member, text, event_status)
         end
     end
 end
@@ -366,11 +366,11 @@ end
 local function make(loop, handle, tag)
     local self = setmetatable({ loop = loop, handle = handle, workers = {}, callers = {}, mapping = {},
         changed = loop:tag(), tag = tag }, Cluster)
-    loop.handlers[tag] = function() hear(self) end
+    loop.handlers[tag] = function() take_events(self) end
     return self
 end
 
--- In a task: a stream of the program's own to a member, which hears of it by on_stream(stream, member, label).
+-- In a task: opens a stream to a member, where on_stream(stream, member, label) is called.
 function Cluster:dial(member, named, timeout_ns)
     return self.loop:dialled(function(tag)
         return muster.cluster_dial_begin(self.handle, member, named, timeout_ns or 60e9, self.loop.queue, tag)
@@ -404,7 +404,7 @@ function Cluster:next_event(timeout_ns)
     return next_one(self.loop:wait(self.changed, self.loop:deadline(timeout_ns)))
 end
 
--- In a task: until so many workers are there.
+-- In a task: waits until this number of workers have joined.
 function Cluster:wait_for(count, timeout_ns)
     local deadline = self.loop:deadline(timeout_ns)
     while #self:members() < count do
@@ -415,8 +415,9 @@ function Cluster:wait_for(count, timeout_ns)
     return true
 end
 
--- In a task: gives the text to all members of the list, or, on the master, to all workers. Each runs its own
--- on_broadcast(text, member, label). True; or nil, why, the status, and those of the members of the list.
+-- In a task: sends a text to all members of the list, or, on the master, to all workers, where on_broadcast(text,
+-- member, label) is called. True; or nil, the reason, the status, and a list with the status of each member of the
+-- list.
 function Cluster:broadcast(text, members, named, timeout_ns)
     local list, statuses
     if members then
@@ -435,7 +436,7 @@ end
 
 -- ---- the master
 
-local function told_by(loop, tag, config)
+local function with_queue(loop, tag, config)
     local given = { queue = loop.queue, tag = tag }
     for name, value in pairs(config or {}) do given[name] = value end
     return given
@@ -448,25 +449,26 @@ local function open(loop, config)
     if loop.running then -- the loop may have to serve the transport at which the master listens
         local object
         status, object, why = loop:complete(function(opening)
-            return muster.cluster_open_begin(loop.context, told_by(loop, tag, config), loop.queue, opening)
+            return muster.cluster_open_begin(loop.context, with_queue(loop, tag, config), loop.queue, opening)
         end)
         if status ~= muster.OK then return nil, why, status end
         handle = muster.adopt('cluster', object)
     else
-        handle, why, status = muster.cluster_open(loop.context, told_by(loop, tag, config))
+        handle, why, status = muster.cluster_open(loop.context, with_queue(loop, tag, config))
         if not handle then return nil, why, status end
     end
     return make(loop, handle, tag)
 end
 
--- The first word of this program's command; its own options lie between that and the script.
+-- The program of this process: the first word of its command, which its options and the script follow.
 local function interpreter()
     local at = 0
     while arg and arg[at - 1] do at = at - 1 end
     return at < 0 and arg[at] or 'luajit'
 end
 
--- launch: fields of muster_launch; without an argv the workers are this LuaJIT, which serve calls. The first number.
+-- Adds workers; returns the number of the first. launch: fields of muster_launch; without an argv the workers are this
+-- LuaJIT, and serve calls.
 function Cluster:add(count, launch)
     local given = { count = count }
     for name, value in pairs(launch or {}) do given[name] = value end
@@ -475,9 +477,9 @@ function Cluster:add(count, launch)
     return muster.cluster_add(self.handle, given)
 end
 
--- Has a worker leave; after the time it is killed. -1: the default of C.
+-- Removes a worker, which is killed if it has not left after this time; -1: the default of C.
 function Cluster:remove(member, grace_ns) return self.handle:remove(member, grace_ns or -1) end
--- Interrupts what a worker does.
+-- Interrupts a worker.
 function Cluster:interrupt(member) return self.handle:interrupt(member) end
 -- In a task: the store that the members share, as of muster.store; the master serves it until the cluster ends.
 function Cluster:store(timeout_ns)
@@ -487,37 +489,37 @@ function Cluster:store(timeout_ns)
     if status ~= muster.OK then return nil, why, status end
     return stores.of(self.loop, muster.adopt('store', object))
 end
--- What is known of a member: a muster_member_info.
+-- Information about a member: a muster_member_info.
 function Cluster:member(member) return self.handle:get_member(member) end
 
--- In a task. Leaves; a master removes its workers first, and waits until they are gone. Tasks that wait for events wake with
--- muster.E_CLOSED. A second close does nothing.
+-- In a task: leaves the cluster; a master removes its workers before, and waits until they have ended. Tasks that wait
+-- for events get muster.E_CLOSED. A second close has no effect.
 function Cluster:close(timeout_ns)
     if self.closed then return true end
     for _, there in pairs(self.callers) do if there.stream then there.stream:finish() end end
     local left = self.handle:list() or {}
     for _, member in ipairs(left) do self:remove(member, timeout_ns) end
     while #left > 0 do
-        self.loop:wait(self.changed) -- a manager of this program's own is served meanwhile
+        self.loop:wait(self.changed) -- a manager of this program is served meanwhile
         left = self.handle:list() or {} -- nothing, if another task has closed it meanwhile
     end
     if self.closed then return true end
     local right, why, status = self.handle:close(timeout_ns or -1)
-    hear(self)
+    take_events(self)
     self.number, self.closed = self:self(), true
     self.loop:forget(self.tag)
-    self.loop:tell(self.changed)
+    self.loop:notify(self.changed)
     self.handle:release()
     return right, why, status
 end
 
 -- ---- a worker
 
--- In a task: comes in; config: fields of muster_worker_config. The loop goes on serving meanwhile: a transport of the
--- program's own may be the way.
-local function come_in(loop, config, timeout_ns)
+-- In a task: joins a cluster as a worker. config: fields of muster_worker_config. The loop continues to serve
+-- meanwhile, so that a transport of the program can be used for it.
+local function join(loop, config, timeout_ns)
     local tag = loop:tag()
-    local handle, why, status = muster.worker_start_begin(loop.context, told_by(loop, tag, config), timeout_ns or 60e9)
+    local handle, why, status = muster.worker_start_begin(loop.context, with_queue(loop, tag, config), timeout_ns or 60e9)
     if not handle then return nil, why, status end
     local self = make(loop, handle, tag)
     local kind, _, text, code = self:next_event()
@@ -528,22 +530,22 @@ local function come_in(loop, config, timeout_ns)
     return nil, text, code
 end
 
-local farewell = 2 -- seconds that connections of the program's own get to end
+local farewell = 2 -- seconds in which connections of the program can end
 
--- Serves calls until the master lets it go; never returns before. setup(cluster), if given, is a task at the beginning.
--- prepare(loop), if given, is called before: to serve a transport. By one that is served here no interrupt comes, and not
--- the master's end, while a function computes.
+-- Serves calls until the master removes this worker; then the process ends. setup(cluster), if given, is called in a
+-- task after this worker has joined. prepare(loop), if given, is called before, to serve a transport. Over a transport
+-- that is served here, an interrupt and the end of the master are not noticed while a function computes.
 local function work(setup, prepare)
     local context = assert(muster.worker_context())
     local loop = assert(muster.loop(context))
     if prepare then prepare(loop) end
     local before = ffi.C.signal(2, ffi.cast('muster_lua_handler', 1)) -- SIG_IGN, between calls
     local flags = muster.WORKER_EXIT_WITH_MASTER
-    if before ~= nil then flags = flags + muster.WORKER_RAISE_INTERRUPT end -- whoever started Lua turns SIGINT into an error
+    if before ~= nil then flags = flags + muster.WORKER_RAISE_INTERRUPT end -- the interpreter turns SIGINT into an error
     local ignore = ffi.cast('muster_lua_handler', 1)
     if before ~= nil then loop.expose = function(on) ffi.C.signal(2, on and before or ignore) end end
     loop:spawn(function()
-        muster_here = assert(come_in(loop, { flags = flags }))
+        muster_here = assert(join(loop, { flags = flags }))
         if setup then setup(muster_here) end
     end)
     while not (muster_here and muster_here.leaving) do
@@ -562,4 +564,4 @@ local function work(setup, prepare)
     os.exit(0)
 end
 
-return { open = open, come_in = come_in, work = work, interpreter = interpreter }
+return { open = open, join = join, work = work, interpreter = interpreter }

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Tasks (coroutines) that wait for what Muster tells, in one place: `muster.loop(context)`.
+-- An event loop with tasks (coroutines) that wait for events of Muster: `muster.loop(context)`.
 --
 --   local loop = muster.loop(context)
 --   loop:run(function()
@@ -8,14 +8,14 @@
 --       print(stream:read(5))
 --   end)
 --
--- What a task calls here may wait, but not within a coroutine of its own; other tasks go on meanwhile. Failures are nil, a
--- sentence and a status. A call with a `timeout_ns` (nanoseconds; nil or -1: none) gives up after that time with the status
--- `muster.TIMEOUT`; what a read had received by then is kept for the next read. A stream, listener or loop that this
--- program has closed gives `muster.E_CLOSED`, also to the tasks that were waiting for it. An error in a task ends that task
--- and run().
+-- Calls in a task may wait, but not within a coroutine that the task has made; other tasks run meanwhile. Failures are
+-- nil, a sentence and a status. A call with a `timeout_ns` (nanoseconds; nil or -1: none) ends after that time with the
+-- status `muster.TIMEOUT`; bytes that a read had received by then are kept for the next read. A stream, listener or
+-- loop that this program has closed returns `muster.E_CLOSED`, also to the tasks that were waiting for it. An error in
+-- a task ends that task and run().
 --
--- A program with descriptors of its own has them watched (`loop:watch`), or, if it has a poll of its own, adds one to that:
--- `loop:fd()` is readable when something has happened, and it calls `loop:turn(0)` then.
+-- The loop watches descriptors of the program (`loop:watch`). A program with an event loop of its own adds the
+-- descriptor `loop:fd()` to it, which is readable when the loop has events, and calls `loop:turn(0)` then.
 local ffi = require 'ffi'
 local muster = require 'muster'
 local streams = require 'muster.stream'
@@ -36,7 +36,7 @@ local problem = muster.problem
 local OK, TIMEOUT = muster.OK, muster.TIMEOUT
 local forever = -1
 
--- A loop for the tasks of a program, in a context. nil, why, and the status.
+-- A loop for the tasks of a program, in a context; nil, the reason and the status.
 local function new(context)
     local queue, why, status = muster.queue_create(context)
     if not queue then return nil, why, status end
@@ -47,7 +47,7 @@ end
 
 -- ---- what happens
 
--- A number for something that happens: `handler(status, object, bytes, events)` is called each time.
+-- A tag for events: `handler(status, object, bytes, events)` is called for each.
 function Loop:tag(handler)
     self.tags = self.tags + 1
     self.handlers[self.tags] = handler
@@ -57,10 +57,10 @@ end
 -- The tag has no handler any more.
 function Loop:forget(tag) self.handlers[tag] = nil end
 
--- What is wanted of the program, by the kind of request: loop.requests[muster.REQUEST_MANAGER] = function(id) ... end
+-- Functions for the kinds of requests to the program: loop.requests[muster.REQUEST_MANAGER] = function(id) ... end
 -- The id is a uint64_t. It is called outside of tasks.
 
--- A descriptor that is readable when there is something to do, for a program with a poll of its own.
+-- A descriptor that is readable when the loop has events, for a program with an event loop of its own.
 function Loop:fd()
     if not self.descriptor then self.descriptor = assert(self.queue:fd()) end
     return self.descriptor
@@ -85,7 +85,7 @@ local function must_be_open(self)
     if self.closed then error('the loop is closed', 0) end
 end
 
--- Takes one thing that has happened, or waits for it.
+-- Takes one event, or waits for it.
 function Loop:step(timeout_ns)
     must_be_open(self)
     if self.watched > 0 then return self:poll(timeout_ns) end
@@ -98,7 +98,7 @@ function Loop:step(timeout_ns)
     if self.sleepers > 0 then self:ring() end
 end
 
--- Takes all that has happened; waits for something up to so many nanoseconds (-1: without end) if there is nothing.
+-- Takes all events; waits up to this number of nanoseconds (-1: endlessly) if there is none.
 function Loop:turn(timeout_ns)
     must_be_open(self)
     local status = C.muster_queue_next(self.queue, timeout_ns, entry, problem)
@@ -111,8 +111,8 @@ function Loop:turn(timeout_ns)
     self:ring()
 end
 
--- Gives back the queue, and the descriptor; nothing more is served. What somebody has made in it is undone by their function
--- in the list loop.undo.
+-- Closes the loop: releases its queue and its descriptor; it serves nothing any more. The functions of the list
+-- loop.undo are called before.
 function Loop:close()
     if self.closed then return end
     self.closed = true
@@ -125,9 +125,9 @@ end
 
 -- ---- descriptors of the program's own
 
--- `who:wants()` gives the events to poll for, 0: none now; `who:turn()` follows them. While `who.busy` there is more to do,
--- and it has its turn without them. run() ends all the same when no task is left: what still has to be finished then adds
--- itself to loop.unfinished.
+-- Watches a descriptor for an object: `who:wants()` returns the events to poll for, 0: none now; `who:turn()` is called
+-- after them, and without them while `who.busy` is true. run() returns when no task is left; an object that has to be
+-- finished before adds 1 to loop.unfinished.
 function Loop:watch(fd, who)
     if not self.descriptors[fd] then self.watched = self.watched + 1 end
     self.descriptors[fd] = who
@@ -139,12 +139,12 @@ function Loop:unwatch(fd)
     self.descriptors[fd] = nil
 end
 
--- One turn: what has completed, what is due, and, if that is nothing, a wait of at most so long.
+-- One turn: takes completions and timers that are due; if there are none, waits up to this time.
 function Loop:poll(timeout_ns)
     self.turns = self.turns + 1
     local taken = false
     local status = C.muster_queue_next(self.queue, 0, entry, problem)
-    while status == OK do -- until it says that it is drained, which arms its descriptor
+    while status == OK do -- until it is drained, which arms its descriptor
         take(self)
         if self.closed then return end
         taken = true
@@ -162,10 +162,10 @@ function Loop:poll(timeout_ns)
         local who = self.descriptors[fds[i]]
         local events = who:wants()
         if who.busy then timeout_ms = 0 end
-        -- A descriptor nothing is wanted of would still tell that its peer hung up, again and again.
+        -- poll() would report the end of the peer again and again for a descriptor without wanted events.
         polled[i - 1].fd, polled[i - 1].events = events ~= 0 and fds[i] or -1, events
     end
-    ffi.C.poll(polled, count, taken and 0 or timeout_ms) -- what was taken may have been the last thing to wait for
+    ffi.C.poll(polled, count, taken and 0 or timeout_ms) -- the event that was taken may have been the last one to wait for
     for i = 2, count do
         local who = self.descriptors[fds[i]]
         if who and (polled[i - 1].revents ~= 0 or who.busy) then who:turn() end
@@ -175,20 +175,20 @@ end
 
 -- ---- tasks
 
--- Lets a task go on that has called park() or wait(). An error in it ends it, and run().
+-- Resumes a task that has called park() or wait(). An error in it ends it, and run().
 function Loop:resume(task, ...)
     local before = self.running
     self.running = task
     local right, why = coroutine.resume(task, ...)
     self.running = before
     if right then return end
-    self.tasks = self.tasks - 1 -- the others go on in the next run()
+    self.tasks = self.tasks - 1 -- the others continue in the next run()
     self.exposed[task] = nil
     local text = debug.traceback(task, tostring(why))
     self.failed = self.failed and self.failed .. '\nanother task failed: ' .. text or text
 end
 
--- A task that has ended is used again: to make one costs more than a short call.
+-- The coroutine of a task that has ended is reused: creating one costs more than a short call.
 local most_idle = 64
 
 local live
@@ -217,8 +217,8 @@ function Loop:spawn(body, ...)
     self:resume(task, self, task, body, ...)
 end
 
--- Until no task is left. With a function: runs it as a task, and gives all its return values. An error in a task ends that
--- task, and run() with the error's text and place; the other tasks stay where they are and go on in the next run().
+-- Runs until no task is left. With a function: runs it as a task, and returns all its results. An error in a task ends
+-- that task, and run() with the text and place of the error; the other tasks continue in the next run().
 function Loop:run(body, ...)
     local results, count
     local function keep(...) results, count = { ... }, select('#', ...) end
@@ -255,14 +255,14 @@ function Loop:set_exposed(on)
     return was or false
 end
 
--- In a task: until another task resumes it, or until the deadline; then it gives muster.TIMEOUT.
+-- In a task: waits until another task resumes it, or until the deadline; then it returns muster.TIMEOUT.
 function Loop:park(deadline)
     local task = assert(self.running, 'only a task can wait')
     if not deadline then return pause(self, task) end
     return self:timed(task, deadline)
 end
 
--- In a task: until something happens to the tag, or, with a deadline (see Loop:deadline), until that; then it gives
+-- In a task: waits for an event of the tag, or, with a deadline (see Loop:deadline), until that; then it returns
 -- muster.TIMEOUT alone.
 function Loop:wait(tag, deadline)
     local task = assert(self.running, 'only a task can wait')
@@ -284,8 +284,8 @@ function Loop:wake(tasks, ...)
     for i = 1, #tasks do self:resume(tasks[i], ...) end
 end
 
--- Wakes the tasks that wait for a tag, as if something had happened to it.
-function Loop:tell(tag, ...)
+-- Wakes the tasks that wait for a tag, as by an event.
+function Loop:notify(tag, ...)
     local tasks = self.waiting[tag]
     if not tasks then return end
     self.waiting[tag] = nil
@@ -333,7 +333,7 @@ function Loop:timed(task, at, tag)
     return without_timer(self, task, pause(self, task))
 end
 
--- In a task: the others go on meanwhile.
+-- In a task: sleeps while other tasks run.
 function Loop:sleep(seconds)
     local task = assert(coroutine.running(), 'only a task can sleep')
     self:set_timer(task, now() + seconds)
@@ -348,7 +348,7 @@ function Loop:poll_timeout()
     return first and math.max(0, math.ceil((first - now()) * 1e9)) or forever
 end
 
--- A task that waited for a tag until now waits for it no more.
+-- Removes a task from those that wait for a tag.
 local function stop_waiting(self, task, tag)
     local tasks = self.waiting[tag]
     if tasks == task then
@@ -407,8 +407,8 @@ function Loop:stream(handle)
     return self
 end
 
--- In a task: begins an operation and waits for its completion. `begin(tag)` gives true, or nil, why and the status. Gives the
--- status of the operation, or of its beginning, the object that the completion has, and why.
+-- In a task: begins an operation and waits for its completion. `begin(tag)` returns true, or nil, the reason and the
+-- status. Returns the status of the operation, or of its beginning, the object of the completion, and the reason.
 function Loop:complete(begin)
     local tag = self:tag()
     local begun, why, status = begin(tag)
@@ -418,21 +418,22 @@ function Loop:complete(begin)
     return ended, object, text
 end
 
--- For operations that complete with a dial: a stream; or nil, why and the status.
+-- For operations that complete with a dial: a stream; or nil, the reason and the status.
 function Loop:dialled(begin)
     local status, object, why = self:complete(begin)
     if status ~= OK then return nil, why, status end
     return self:stream(muster.adopt('stream', object))
 end
 
--- In a task: a stream to this address; or nil, why, and the status. 60 s without a timeout.
+-- In a task: opens a stream to this address; nil, the reason and the status otherwise. The default timeout is 60 s.
 function Loop:dial(address, config, timeout_ns)
     return self:dialled(function(tag)
         return muster.transport_dial_begin(self.context, address, config, timeout_ns or 60e9, self.queue, tag)
     end)
 end
 
--- In a task it does not hold up the loop. Where the loop serves the transport it has to be a task.
+-- Listens at an address. In a task it does not block the loop. Where the loop serves the transport, it has to be called
+-- in a task.
 function Loop:listen(address, config)
     local handle, why, status
     if self.running then

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
--- A list worked at by all workers of a cluster, batch by batch; for Cluster:map() in muster/cluster.lua.
+-- Applies a function to a list in all workers of a cluster, in batches; for Cluster:map() in muster/cluster.lua.
 local muster = require 'muster'
 
--- A map: batches that wait, and what has come back. A batch is `first`, `count`, and how many workers have `ended` with it.
+-- A map: batches that wait, and results. A batch is `first`, `count`, and the number of workers that have `ended` with
+-- it.
 local Map = {}
 Map.__index = Map
 
@@ -10,7 +11,8 @@ function Map:fail(why, status)
     if not self.failure then self.failure, self.status = why, status end
 end
 
--- A worker has ended while it had the batch. Which entry ended it, if one did, is seen when each is alone at a worker.
+-- A worker has ended while it had the batch. Each entry is sent alone then, so that an entry that ends its worker is
+-- found.
 function Map:lost(batch, why)
     local ended = batch.ended + 1
     if ended >= self.max_tries then
@@ -36,7 +38,7 @@ function Map:try(member, batch)
         self.left = self.left - batch.count
     elseif status == muster.TIMEOUT and self.deadline then
         self:fail('map: not in time', status)
-    elseif status then -- the way to the worker
+    elseif status then -- the worker could not be reached
         self:lost(batch, why)
         return false
     else
@@ -45,26 +47,26 @@ function Map:try(member, batch)
     return true
 end
 
--- A task of a worker, which has two: while one batch is on its way the other is worked at. A batch with which a worker has
--- ended has its next worker for itself.
+-- One of the two tasks of a worker: while one batch is sent, the other is computed. A batch with which a worker has
+-- ended is the only one of its next worker.
 function Map:work(member, load)
     local loop = self.cluster.loop
     self.tasks = self.tasks + 1
     while not self.failure and self.left > 0 and not load.over do
         local batch = self.waiting[#self.waiting]
-        if not batch or load.alone or (batch.ended > 0 and load.batches > 0) then -- what others have may come back
+        if not batch or load.alone or (batch.ended > 0 and load.batches > 0) then -- batches of other workers may be given back
             if loop:wait(self.changed, self.deadline) == muster.TIMEOUT then self:fail('map: not in time', muster.TIMEOUT) end
         else
             self.waiting[#self.waiting] = nil
             load.batches, load.alone = load.batches + 1, batch.ended > 0
             load.over = not self:try(member, batch) or load.over
             load.batches, load.alone = load.batches - 1, false
-            loop:tell(self.changed)
+            loop:notify(self.changed)
         end
     end
     self.tasks = self.tasks - 1
-    loop:tell(self.changed)
-    if self.tasks == 0 or self.left == 0 then loop:tell(self.finished) end
+    loop:notify(self.changed)
+    if self.tasks == 0 or self.left == 0 then loop:notify(self.finished) end
 end
 
 function Map:start(member)
@@ -84,7 +86,7 @@ local function run(cluster, ask, body, list, options)
     for first = math.floor((total - 1) / batch) * batch + 1, 1, -batch do -- the next one is the last one of the list
         map.waiting[#map.waiting + 1] = { first = first, count = math.min(batch, total - first + 1), ended = 0 }
     end
-    cluster.mapping[map.finished] = function(member) map:start(member) end -- workers that join meanwhile work, too
+    cluster.mapping[map.finished] = function(member) map:start(member) end -- workers that join meanwhile take part
     for _, member in ipairs(members) do map:start(member) end
     while map.tasks > 0 do loop:wait(map.finished) end
     cluster.mapping[map.finished] = nil

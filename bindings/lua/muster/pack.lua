@@ -2,8 +2,8 @@
 -- Values as bytes, for other Lua processes: nil, booleans, numbers, strings, int64_t and uint64_t, tables of these (no
 -- cycles, no metatables), and functions without upvalues, as bytecode. Only for peers that have proved the secret.
 --
--- A message is its length (4 bytes, lowest first), how many values, and these. What is packed lies in memory that is used
--- again for the next one; long strings stay where they are, uncopied.
+-- A message is its length (4 bytes, little-endian), the number of values, and the values. It is packed in memory that
+-- is reused for the next one; long strings are not copied.
 local ffi = require 'ffi'
 
 local long = 32 * 1024
@@ -140,8 +140,8 @@ function put(value, depth)
     end
 end
 
--- A message of these values: memory and how many bytes of it, which hold until the next call; or, if there is much, nil
--- and a list of strings to be written one behind the other.
+-- A message of these values: memory and its number of bytes, valid until the next call; or, for a large one, nil and a
+-- list of strings to be written in this order.
 local function pack(...)
     if room > usual_room and at <= usual_room then -- no large one was packed since
         room = usual_room

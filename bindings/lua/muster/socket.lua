@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Messages between many, for tasks (coroutines) of a muster.loop: dealers and routers.
+-- Messages of dealers and routers, for tasks (coroutines) of a muster.loop.
 --
 --   local router = sockets.router(loop, { address = 1 })
 --   local at = assert(router:bind 'tcp://127.0.0.1:0')
@@ -222,7 +222,7 @@ function Socket:close(timeout_ns)
     if not handle then return true end
     self.handle = nil
     local right, why, status = handle:close(timeout_ns or 0)
-    self.loop:tell(self.tag)
+    self.loop:notify(self.tag)
     handle:release()
     return right, why, status
 end

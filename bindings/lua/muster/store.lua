@@ -8,7 +8,7 @@
 --   local round = assert(member:join())
 --   print(round.rank, round.world)
 --
--- open() and rendezvous() wait for the other side, the whole program does; everything else lets other tasks go on.
+-- open() and rendezvous() block the whole program while they wait; during all other calls other tasks run.
 local ffi = require 'ffi'
 local bit = require 'bit'
 local muster = require 'muster'
@@ -94,7 +94,7 @@ function Member:join(timeout_ns)
         store = store_of(self.loop, assert(round:store())) }
 end
 
--- The events that nobody has taken.
+-- The events that were not taken yet.
 function Member:events()
     local event = ffi.new('muster_rendezvous_event')
     return function()

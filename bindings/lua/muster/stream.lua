@@ -35,17 +35,17 @@ function Listener:accept(timeout_ns)
     return closed 'listener'
 end
 
--- The object has no handle any more, then tasks that wait for it wake, and only then is the handle released.
+-- The object has no handle any more, then the tasks that wait for it are woken, and after that the handle is released.
 function Listener:close()
     local handle = self.handle
     if not handle then return end
     self.handle = nil
     handle:close()
-    self.loop:tell(self.tag)
+    self.loop:notify(self.tag)
     handle:release()
 end
 
--- In a task: waits until the stream may have moved on. True; or nil, why, and the status.
+-- In a task: waits until the stream may have made progress. True; or nil, the reason and the status.
 function Stream:ready(what, deadline)
     if deadline and deadline <= self.loop.now() then return timed_out(what) end
     self.loop:wait(self.tag, deadline)
@@ -64,7 +64,7 @@ local function take_kept(self, most)
     return kept:sub(1, most)
 end
 
--- Some bytes, up to `most`; nil, a sentence and MUSTER_E_END after the last one.
+-- Reads at least one byte, up to `most`; nil, a sentence and MUSTER_E_END after the last one.
 function Stream:read_some(most, timeout_ns)
     if not self.handle then return closed 'stream' end
     if self.kept then return take_kept(self, most or room) end
@@ -78,7 +78,7 @@ function Stream:read_some(most, timeout_ns)
     end
 end
 
--- So many bytes into memory (cdata); true, or nil and why, and how many bytes have come.
+-- Reads this number of bytes into memory (cdata); true, or nil, the reason, and the number of bytes received.
 function Stream:read_into(place, size, timeout_ns)
     if not self.handle then
         local _, why, code = closed 'stream'
@@ -104,7 +104,8 @@ function Stream:read_into(place, size, timeout_ns)
     end
 end
 
--- So many bytes as a string. Fewer that had come when the time was over, or at the end, are kept for the next read.
+-- Reads this number of bytes as a string. After a timeout, or at the end, the bytes received are kept for the next
+-- read.
 function Stream:read(size, timeout_ns)
     if not self.handle then return closed 'stream' end
     local got, place = 0, nil
@@ -127,7 +128,7 @@ function Stream:read(size, timeout_ns)
     return nil, why, code
 end
 
--- All of the text, as there is room; true, or nil, why, the status, and how many bytes were written.
+-- Writes all of the text, and waits for room; true, or nil, the reason, the status, and the number of bytes written.
 function Stream:write(text, timeout_ns)
     if not self.handle then return closed 'stream' end
     local at, size, deadline = 0, #text, self.loop:deadline(timeout_ns)
@@ -189,26 +190,26 @@ function Stream:local_address()
     return self.handle:local_address()
 end
 
--- What the other side gave when it dialled, or accepted: a string.
+-- The hello of the peer: the string that it has passed when it dialled or listened.
 function Stream:hello()
     if not self.handle then return closed 'stream' end
     return muster.transport_hello(self.handle)
 end
 
--- No more is written; the other side reads the end.
+-- Ends the direction of writing; the peer reads the end of the stream.
 function Stream:finish()
     if not self.handle then return closed 'stream' end
     return self.handle:finish()
 end
 
--- Ends both directions now; the other side gets the code and the text.
+-- Ends both directions now; the peer gets the code and the text.
 function Stream:abort(code, text)
     if not self.handle then return closed 'stream' end
     return self.handle:abort(code, text)
 end
 
--- What was accepted is still sent. The object has no handle any more, then tasks that read or write it wake, and only then
--- is the handle released.
+-- Closes the stream; bytes that were accepted are still sent. The object has no handle any more, then the tasks that
+-- read or write are woken, and after that the handle is released.
 function Stream:close()
     local handle = self.handle
     if not handle then return end
@@ -216,7 +217,7 @@ function Stream:close()
     handle:watch(0, nil, 0)
     self.loop:forget(self.tag)
     handle:close(0)
-    self.loop:tell(self.tag)
+    self.loop:notify(self.tag)
     handle:release()
 end
 

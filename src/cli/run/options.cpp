@@ -31,7 +31,7 @@ constexpr char help[] =
     "  --max-restarts <n>         restarts after failures; default 0\n"
     "  --join-timeout <s>         longest wait for enough nodes; default 600\n"
     "  --last-call <s>            how long more nodes are waited for when min are there; default 30\n"
-    "  --keep-alive <s>           a node that is not heard of for some times as long is dead; default 5\n"
+    "  --keep-alive <s>           a node without heartbeats for some times as long is dead; default 5\n"
     "  --keep-alive-attempts <n>  so many times; default 3\n"
     "  --rdzv-conf <key=value,..> as of torchrun: join_timeout, last_call_timeout, keep_alive_interval and\n"
     "                             keep_alive_max_attempt, which stand for the four above\n"
@@ -46,7 +46,7 @@ constexpr char help[] =
     "                             XDG_STATE_HOME or ~/.local/state; '' keeps nothing\n"
     "  --new-run                  forget what is kept there: no node of an earlier job of this name is left\n"
     "  --node-rank <n>            rank of this node: wanted; with static: given\n"
-    "  --master-addr <host>, --master-port <n>   with static: and no store: what workers are told\n"
+    "  --master-addr <host>, --master-port <n>   with static: and no store: the values for workers\n"
     "  --local-addr <host>        address of this host for the others\n"
     "  --role <name>              what these workers are; default `default`\n"
     "  --grace <s>                time between the signal that stops workers and SIGKILL; default 30\n"
@@ -160,9 +160,9 @@ std::string take_conf(const std::string &text, Options &options) {
             wrong = cli::seconds("", unused_ns)
                         .set(value); // each bounds one request to the store: the keep-alive does so here
         else if (key == "is_host" || key == "store_type")
-            wrong = "it is not there: the URL of --rdzv says who serves which store";
+            wrong = "there is no such option: the URL of --rdzv determines the store";
         else if (key == "rank")
-            wrong = "it is not there: it is --node-rank";
+            wrong = "there is no such option: use --node-rank";
         else
             wrong = "there is no such key; known are join_timeout, last_call_timeout, keep_alive_interval, "
                     "keep_alive_max_attempt, and, bounded by the keep-alive, close_timeout, heartbeat_timeout and "

@@ -120,7 +120,7 @@ void views(const Place &place) {
         const Answer behind = in_job.once({Op(MUSTER_STORE_KEYS, "").with("7/rank")});
         CHECK(behind.count() == 1 && behind.key(0) == "8");
         // A request with a timeout of 0 does not wait, whether the store can wait or not.
-        in_round.once({get("missing")}, MUSTER_AGAIN).expect_text("get \"missing\": not there");
+        in_round.once({get("missing")}, MUSTER_AGAIN).expect_text("get \"missing\": absent");
     }
     muster_store_release(round);
     muster_store_release(job);
@@ -172,7 +172,7 @@ void conditions(const Place &place) {
     place.need(MUSTER_STORE_CAN_TRANSACT);
     const Answer refused = place.once({set("a", "1").under(MUSTER_STORE_IF_PRESENT)}, MUSTER_E_CHANGED);
     CHECK(refused.entry(0).flags == MUSTER_STORE_FAILED);
-    refused.expect_text("set \"a\": the condition does not hold, it is not there");
+    refused.expect_text("set \"a\": the condition does not hold, it is absent");
     const uint64_t version = place.once({set("a", "1").under(MUSTER_STORE_IF_ABSENT)}).entry(0).version;
     const Answer there = place.once({set("a", "2").under(MUSTER_STORE_IF_ABSENT)}, MUSTER_E_CHANGED);
     CHECK(there.entry(0).flags == (MUSTER_STORE_FAILED | MUSTER_STORE_PRESENT));

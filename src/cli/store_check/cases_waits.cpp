@@ -62,7 +62,7 @@ void ends_of_waits(const Place &place) {
     const std::vector<Op> some = {wait("a"), get("b\n"), wait("c"), wait("d"), wait("e"), set("f", "")};
     CHECK(place.run(some, MUSTER_TIMEOUT, 20 * ms).count() == 0);
     place.run(some, MUSTER_TIMEOUT, 20 * ms)
-        .expect_text("wait for \"a\", get \"b.\", wait for \"c\", wait for \"d\" and 1 more: not there after 0.0");
+        .expect_text("wait for \"a\", get \"b.\", wait for \"c\", wait for \"d\" and 1 more: absent after 0.0");
     place.begin(some, 5, 20 * ms);
     uint64_t tag = 0;
     place.take(&tag, MUSTER_TIMEOUT).expect_text("\"a\"");

@@ -198,7 +198,7 @@ int serve_the_checker(const Options &options) {
     sockaddr_un where;
     const int fd = control_socket(options.ranks + "/control", where);
     if (connect(fd, reinterpret_cast<sockaddr *>(&where), sizeof where) != 0)
-        fail("the checker is not there: %s", strerror(errno));
+        fail("the checker cannot be reached: %s", strerror(errno));
     say(fd, "rank " + std::to_string(getpid()));
     std::string text, line;
     while (read_line(fd, text, line, -1)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What comes to this member. Whoever sends has proved the secret; what it says is still not believed.
+// The side of a receiver. Senders have proved the secret; the contents of their messages are checked all the same.
 #include "cluster/broadcast/broadcast.hpp"
 
 #include "base/codec.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the origin of a broadcast does: who gives it to whom, what members tell, and when it is over.
+// The side of the origin: the routes of the bytes, the reports of members, and the end of the broadcast.
 #include "cluster/broadcast/broadcast.hpp"
 
 #include "base/codec.hpp"

@@ -47,7 +47,7 @@ std::string describe_exit(const muster_process_exit &exit) {
     if (exit.kind == MUSTER_PROCESS_EXITED) return "exit code " + std::to_string(exit.value);
     if (exit.kind == MUSTER_PROCESS_KILLED)
         return "killed by signal " + std::to_string(exit.value) + " (" + strsignal(exit.value) + ")";
-    return "it is over, and nobody knows how: this process does not reap its children";
+    return "it has ended with an unknown result: this process does not reap its children";
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string> &own, const std::vector<std::string> &over) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Workers on this host: child processes, each in a group of its own. The ticket goes through a pipe, which is
-// descriptor 3 there; where the master is to dial, the address comes back through one that is descriptor 4.
+// descriptor 3 there; where the master is to dial, the address is returned through descriptor 4.
 #include "cluster/lifecycle/master.hpp"
 #include "cluster/managers/command.hpp"
 

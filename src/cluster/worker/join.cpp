@@ -257,7 +257,7 @@ Error ClusterWorker::report() const {
         const ssize_t wrote = uncancelled::write(report_fd_, line.data() + at, line.size() - at);
         if (wrote < 0 && errno == EINTR) continue;
         if (wrote < 0)
-            return Error::from_errno(errno, MUSTER_E_SYSTEM, "tell the address on descriptor %d", report_fd_);
+            return Error::from_errno(errno, MUSTER_E_SYSTEM, "write the address to descriptor %d", report_fd_);
         at += static_cast<size_t>(wrote);
     }
     return {};

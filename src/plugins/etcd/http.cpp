@@ -264,10 +264,10 @@ void Http::finish_soon() noexcept {
 }
 
 // Out of memory: the user is not notified, and has a deadline.
-template <class Tell>
-void Http::told(Tell &&tell) noexcept {
+template <class Body>
+void Http::call_host(Body &&body) noexcept {
     try {
-        tell();
+        body();
     } catch (const std::exception &why) {
         host_->log(host_, MUSTER_LOG_ERROR, why.what(), strlen(why.what()));
     }
@@ -286,7 +286,7 @@ void Http::finish() noexcept {
             for (size_t at = 0; at < whole;) {
                 const size_t end = text.find('\n', at);
                 const auto line = transfer->line;
-                told([&] { line(std::string_view(text).substr(at, end - at)); });
+                call_host([&] { line(std::string_view(text).substr(at, end - at)); });
                 at = transfers_.count(transfer) != 0 ? end + 1 : whole;
             }
             continue;
@@ -298,7 +298,7 @@ void Http::finish() noexcept {
         transfers_.erase(found);
         owned->never_sent = owned->unsent();
         drop(*owned);
-        told([&] { owned->done(*owned); });
+        call_host([&] { owned->done(*owned); });
     }
 }
 

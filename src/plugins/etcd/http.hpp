@@ -57,8 +57,8 @@ class Http {
     void collect() noexcept;
     void finish_soon() noexcept;
     void finish() noexcept; // reports lines, and transfers that are done
-    template <class Tell>
-    void told(Tell &&tell) noexcept;
+    template <class Body>
+    void call_host(Body &&body) noexcept;
     void prepare(Transfer &transfer, const std::string &token);
     void drop(Transfer &transfer) noexcept; // from the multi
 

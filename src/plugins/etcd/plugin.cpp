@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// etcd:// - stores that an etcd keeps, as a plug-in like anybody else's.
+// etcd:// - stores that an etcd keeps, as a plug-in like others.
 #include "store.hpp"
 #include "task.hpp"
 

@@ -42,10 +42,11 @@ void Watch::begin() {
     begun_ns_ = now_ns();
     if (lost_ns_ == 0) lost_ns_ = begun_ns_;
     stream_ = all_.client_.stream(
-        "/v3/watch", body, [this](std::string_view line) { told(line); }, [this](const Failure &why) { ended(why); });
+        "/v3/watch", body, [this](std::string_view line) { on_line(line); },
+        [this](const Failure &why) { ended(why); });
 }
 
-void Watch::told(std::string_view line) {
+void Watch::on_line(std::string_view line) {
     const Json message = Json::parse(line, nullptr, false);
     if (!message.is_object()) return begin_again({MUSTER_E_PROTOCOL, "a line of a watch that is no JSON"});
     const auto result = message.find("result");
@@ -72,7 +73,7 @@ void Watch::told(std::string_view line) {
     if (now_ns() - begun_ns_ > back_off_.max_ns()) is_retrying_ = false; // unless it ends as soon as it has begun
     if (is_true(*result, "created")) {
         begun_at_ = revision;
-        return tell();
+        return notify_tasks();
     }
     const auto events = result->find("events");
     if (events == result->end() || !events->is_array()) { // progress only: all changes so far were reported
@@ -97,11 +98,11 @@ void Watch::told(std::string_view line) {
             changes_.pop_front();
         }
     }
-    tell();
+    notify_tasks();
 }
 
 // Watchers may leave, and others join.
-void Watch::tell() {
+void Watch::notify_tasks() {
     std::vector<Watcher *> all(watchers_.begin(), watchers_.end());
     for (Watcher *const one : all)
         if (watchers_.count(one) != 0) one->changed();

@@ -55,10 +55,10 @@ class Watch {
   private:
     friend class Watches;
     void begin();
-    void told(std::string_view line);
+    void on_line(std::string_view line);
     void ended(const Failure &why);
     void begin_again(const Failure &why);
-    void tell();
+    void notify_tasks();
     void stop_timers() noexcept;
 
     static constexpr size_t max_changes = 65536, max_bytes = 4 << 20;

@@ -140,7 +140,7 @@ bool ExitBarrier::gather(Node &node) {
 // All ranks have arrived and send nothing new. True: all messages in transit have arrived.
 bool ExitBarrier::settle(Node &node) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(settle_ms);
-    bool told = false, well = true;
+    bool sent = false, well = true;
     size_t others = 0;
     std::vector<pollfd> fds;
     if (node.rank_ == 0)
@@ -149,7 +149,7 @@ bool ExitBarrier::settle(Node &node) {
         fds.push_back({line, POLLIN, 0});
     while (std::chrono::steady_clock::now() < until) {
         const bool mine = node.receive_rest();
-        if (mine && !told && node.rank_ != 0) told = write_all(line, &done, 1);
+        if (mine && !sent && node.rank_ != 0) sent = write_all(line, &done, 1);
         if (::poll(fds.data(), fds.size(), 0) > 0)
             for (const pollfd &one : fds) {
                 char word = 0;

@@ -215,8 +215,8 @@ void DynamicMember::perform() {
         case Action::over:
             end_round(action.error);
             break;
-        case Action::tell:
-            tell(action.event);
+        case Action::emit:
+            emit(action.event);
             break;
         case Action::visit:
             visit(action.address);
@@ -407,7 +407,7 @@ Result<void> agree(Store &store, const RendezvousSettings &settings, RunConfig &
     auto counted = ask_and_wait(
         store, {{MUSTER_STORE_COUNT, std::string(keys::members)}, {MUSTER_STORE_READ, keys::round}}, deadline);
     if (!counted) return counted.error();
-    const Error busy = Error::make(MUSTER_E_BUSY, "%s: it cannot be opened anew while somebody is in", name.c_str());
+    const Error busy = Error::make(MUSTER_E_BUSY, "%s: it cannot be reopened while it has members", name.c_str());
     if (counted->result->entries[0].number != 0) return busy;
     AskOps ops{AskOp{MUSTER_STORE_NONE, keys::leader}.if_absent(),
                {MUSTER_STORE_SET, keys::config, config.write()},

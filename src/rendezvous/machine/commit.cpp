@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a round is made. One request, if it is small enough: then each member is told by the one change of its place.
+// How a round is made. One request, if it is small enough: then the change of its place notifies each member.
 // Else the places and the table are written first, in parts, and count once the record of the round names their
 // attempt.
 #include "rendezvous/machine/leader.hpp"
@@ -123,7 +123,7 @@ void Leader::send_final(AskOps places) {
     const uint32_t seeking = count(Class::seeking);
     now.seeking = seeking - std::min(seeking, attempt_.world);
     now.waiting = std::min(now.seeking, config_.max - attempt_.world);
-    told_ = now;
+    sent_note_ = now;
     AskOps ops{if_leader(),
                AskOp{MUSTER_STORE_SET, keys::round, attempt_.write()}.if_version(round_version_),
                AskOp{MUSTER_STORE_NONE, keys::closed}.if_absent(),
@@ -202,7 +202,7 @@ void Leader::committed(uint64_t version) {
     see(keys::called, false, version, {});
     see(keys::last_call, false, version, {});
     if (call_lease_ != 0) host_.end_lease_of_leader(std::exchange(call_lease_, 0));
-    told_before_ns_ = std::exchange(told_ns_, now_ns_);
+    sent_before_ns_ = std::exchange(sent_ns_, now_ns_);
     forget_promises();
     if (!sweeping_) begin_sweep();
 }

@@ -32,13 +32,13 @@ void Leader::begin(uint64_t revision, const std::optional<RoundRecord> &round, u
     round_ = round;
     round_version_ = round_version;
     closed_ = closed;
-    if (note) told_ = *note;
-    exited_ = told_.exited;
-    confirmed_ = told_.confirmed;
-    if (round_ && told_.round == round_->attempt.number) {
-        gone_ = told_.gone;
-        left_ = told_.left;
-        dead_ = told_.dead;
+    if (note) sent_note_ = *note;
+    exited_ = sent_note_.exited;
+    confirmed_ = sent_note_.confirmed;
+    if (round_ && sent_note_.round == round_->attempt.number) {
+        gone_ = sent_note_.gone;
+        left_ = sent_note_.left;
+        dead_ = sent_note_.dead;
     }
     load(revision);
 }
@@ -266,9 +266,9 @@ void Leader::answer(uint64_t detail, const AskOps &ops, const StoreAnswer &answe
     case commit:
         return commit_answered(answer);
     case note:
-        telling_ = false;
+        is_sending_ = false;
         note_version_ = answer.result->entries[1].version;
-        if (status == MUSTER_E_CHANGED) told_ = {}; // it has another value: write it again
+        if (status == MUSTER_E_CHANGED) sent_note_ = {}; // it has another value: write it again
         return;
     case grant_call:
         return call_granted(answer);
@@ -297,7 +297,7 @@ void Leader::go_on(int64_t now_ns) {
     }
     if (!committing_ && !hold_ && !closed_) decide();
     seek_promises(false);
-    tell();
+    send_note();
 }
 
 // Members that have left or died count as confirmed.
@@ -390,24 +390,24 @@ Note Leader::last_note() {
 
 // Each note is sent to all members: so the interval grows with their number. One note may follow another at once, so
 // that a death just after the beginning of a round is not delayed; the intervals after it make up for that.
-void Leader::tell() {
+void Leader::send_note() {
     note_at_ns_ = INT64_MAX;
-    if (telling_ || committing_) return;
+    if (is_sending_ || committing_) return;
     Note now = make_note();
-    if (now.tells_as(told_)) return;
-    const int64_t due = told_before_ns_ + 2 * pace_ns * static_cast<int64_t>(members_.size());
+    if (now.has_content_of(sent_note_)) return;
+    const int64_t due = sent_before_ns_ + 2 * pace_ns * static_cast<int64_t>(members_.size());
     if (now_ns_ < due) {
         note_at_ns_ = due;
         return;
     }
-    telling_ = true;
-    told_before_ns_ = std::exchange(told_ns_, now_ns_);
+    is_sending_ = true;
+    sent_before_ns_ = std::exchange(sent_ns_, now_ns_);
     AskOps ops{if_leader(), AskOp{MUSTER_STORE_SET, keys::note, now.write()}.if_version(note_version_)};
     // The leader sees its own note before its watch returns: it must not complete its exit without a close that
     // precedes it.
     if (now.round != 0 && now.exited == now.round) ops.push_back({MUSTER_STORE_READ, keys::closed});
     host_.ask_for_leader(note, std::move(ops));
-    told_ = std::move(now);
+    sent_note_ = std::move(now);
 }
 
 } // namespace muster

@@ -136,7 +136,7 @@ class Leader final {
     void call_answered(const AskOps &ops, const StoreAnswer &answer);
     void drop_call_keys();
     Note make_note() const;
-    void tell();
+    void send_note();
     void begin_sweep();
     void swept(const StoreAnswer &answer);
     void sweep_answered(const AskOps &ops, const StoreAnswer &answer);
@@ -185,10 +185,10 @@ class Leader final {
     int64_t call_end_ns_ = 0;
 
     // notes
-    Note told_;
+    Note sent_note_;
     uint64_t note_version_ = 0;
-    bool leaving_ = false, telling_ = false, sweeping_ = false;
-    int64_t told_ns_ = INT64_MIN / 2, told_before_ns_ = INT64_MIN / 2, note_at_ns_ = INT64_MAX;
+    bool leaving_ = false, is_sending_ = false, sweeping_ = false;
+    int64_t sent_ns_ = INT64_MIN / 2, sent_before_ns_ = INT64_MIN / 2, note_at_ns_ = INT64_MAX;
     std::vector<Note::Gone> gone_;
     Note::How leader_before_ = Note::How::dead; // how the last leader went
     uint32_t left_ = 0, dead_ = 0;

@@ -63,8 +63,8 @@ void Machine::call(uint64_t id, uint32_t what, const std::string &reason, int64_
         phase_ = Phase::seeking;
         want_ = Want::seeking;
         ticket_++;
-        seeking_told_ = 0;
-        called_told_ = false;
+        seeking_emitted_ = 0;
+        called_emitted_ = false;
         search_.until_ns = 0;
         search_.other_run = false;
         if (search_.under_way) closed_ ? see_closed() : search();

@@ -46,7 +46,7 @@ struct Action {
         finish,    // `tag`: a call, with `error`
         begin,     // `tag`: a join, with `place`: the round begins for this member
         over,      // the round is over for this member, `error` says why
-        tell,      // `event`
+        emit,      // `event`
         visit,     // `address`: from here on requests are sent to the store there; all earlier ones are withdrawn
         dial,      // `tag`, `address`: send any request to the store of another member; answer() later
         own,       // `ops`: to be done at the member's own store
@@ -179,7 +179,7 @@ class Machine final : private LeaderHost {
     void finish(uint64_t &call, const Error &error); // if it is one; then it is none any more
     void finish(uint64_t &&call, const Error &error);
     void round_over(Status status, const std::string &why);
-    void tell(uint32_t kind, uint32_t rank, uint32_t count, std::string_view text);
+    void emit(uint32_t kind, uint32_t rank, uint32_t count, std::string_view text);
     std::string where() const { return settings_.run; }
 
     // ---- when the store is lost with the member that served it (succession.cpp)
@@ -268,8 +268,8 @@ class Machine final : private LeaderHost {
     uint64_t closed_version_ = 0, closed_told_ = 0;
     int64_t last_call_end_ns_ = -1, now_ns_ = 0;
     size_t gone_told_ = 0;
-    uint32_t left_told_ = 0, dead_told_ = 0, waiting_told_ = 0, seeking_told_ = 0;
-    bool called_told_ = false;
+    uint32_t left_told_ = 0, dead_told_ = 0, waiting_emitted_ = 0, seeking_emitted_ = 0;
+    bool called_emitted_ = false;
 
     struct Base {           // the latest round of this member, while it has a vote in the next one
         uint64_t round = 0; // 0: none

@@ -127,11 +127,11 @@ void Machine::see_place() {
         }
         phase_ = Phase::in;
         gone_told_ = 0;
-        left_told_ = dead_told_ = waiting_told_ = 0;
+        left_told_ = dead_told_ = waiting_emitted_ = 0;
         leader_told_ = false;
         actions_.push_back({.kind = Action::begin, .tag = position_call_, .place = place_});
         position_call_ = 0;
-        return tell(MUSTER_RENDEZVOUS_COMPLETE, place_.rank, place_.world, {});
+        return emit(MUSTER_RENDEZVOUS_COMPLETE, place_.rank, place_.world, {});
     }
     // The record will follow, or the attempt was abandoned.
     if (!round_ || (!same && round_->attempt.number <= mine_->attempt.number)) return;
@@ -145,7 +145,7 @@ void Machine::see_closed() {
     if (!closed_) return;
     discard_state(); // the run is over
     if (std::exchange(closed_told_, closed_version_) != closed_version_)
-        tell(MUSTER_RENDEZVOUS_CLOSED, UINT32_MAX, 0, closed_->text());
+        emit(MUSTER_RENDEZVOUS_CLOSED, UINT32_MAX, 0, closed_->text());
     if (phase_ != Phase::seeking) return;
     finish(position_call_, Error::make(MUSTER_E_CLOSED, "%s: join: %s", where().c_str(), closed_->text().c_str()));
     go_out();
@@ -163,7 +163,7 @@ void Machine::see_round() {
     else if (aborted_ && aborted_->aborted && aborted_->attempt == place_.attempt)
         why = aborted_->abort_text();
     round_over(MUSTER_E_STALE, why); // first: a caller that receives the event finds the round over
-    tell(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
+    emit(MUSTER_RENDEZVOUS_ABORTED, UINT32_MAX, 0, why);
     phase_ = Phase::out;
     if (want_ == Want::exiting || want_ == Want::confirmed) want_ = Want::nothing;
     end_exit(why);
@@ -175,21 +175,21 @@ void Machine::see_loss_of_leader() {
     if (place_.leader >= place_.world || place_.leader == place_.rank) return;
     leader_told_ = true;
     dead_told_++;
-    tell(MUSTER_RENDEZVOUS_DEAD, place_.leader, 1, Note::text_of(leader_gone_));
+    emit(MUSTER_RENDEZVOUS_DEAD, place_.leader, 1, Note::text_of(leader_gone_));
 }
 
 void Machine::see_note() {
     if (!note_) return;
     if (phase_ == Phase::seeking) {
-        if (note_->seeking != seeking_told_) tell(MUSTER_RENDEZVOUS_JOINED, UINT32_MAX, note_->seeking, {});
-        if (note_->called && !called_told_) tell(MUSTER_RENDEZVOUS_LAST_CALL, UINT32_MAX, note_->seeking, {});
-        seeking_told_ = note_->seeking;
-        called_told_ = note_->called;
+        if (note_->seeking != seeking_emitted_) emit(MUSTER_RENDEZVOUS_JOINED, UINT32_MAX, note_->seeking, {});
+        if (note_->called && !called_emitted_) emit(MUSTER_RENDEZVOUS_LAST_CALL, UINT32_MAX, note_->seeking, {});
+        seeking_emitted_ = note_->seeking;
+        called_emitted_ = note_->called;
     }
     if (phase_ != Phase::in || note_->round != place_.attempt.number) return;
     const auto lost = [&](Note::How how, uint32_t rank, uint32_t count) {
         if (rank == place_.rank) return;
-        tell(how == Note::How::left ? MUSTER_RENDEZVOUS_LEFT : MUSTER_RENDEZVOUS_DEAD, rank, count, Note::text_of(how));
+        emit(how == Note::How::left ? MUSTER_RENDEZVOUS_LEFT : MUSTER_RENDEZVOUS_DEAD, rank, count, Note::text_of(how));
     };
     for (; gone_told_ < note_->gone.size(); gone_told_++) {
         const Note::Gone &one = note_->gone[gone_told_];
@@ -201,9 +201,9 @@ void Machine::see_note() {
         lost(Note::How::left, UINT32_MAX, note_->left - std::exchange(left_told_, note_->left));
     if (note_->dead > dead_told_)
         lost(Note::How::dead, UINT32_MAX, note_->dead - std::exchange(dead_told_, note_->dead));
-    if (note_->waiting != waiting_told_) {
-        waiting_told_ = note_->waiting;
-        tell(MUSTER_RENDEZVOUS_WAITING, UINT32_MAX, waiting_told_, {});
+    if (note_->waiting != waiting_emitted_) {
+        waiting_emitted_ = note_->waiting;
+        emit(MUSTER_RENDEZVOUS_WAITING, UINT32_MAX, waiting_emitted_, {});
     }
     if (position_what_ != MUSTER_RENDEZVOUS_EXIT || note_->exited < place_.attempt.number) return;
     // The process that serves the store may end next, so its exit completes after the other members have confirmed
@@ -363,7 +363,7 @@ void Machine::lose_lease() {
     if (phase_ == Phase::in) {
         const std::string why = "this member was taken for dead";
         round_over(MUSTER_E_STALE, why);
-        tell(MUSTER_RENDEZVOUS_EXPELLED, place_.rank, 0, why);
+        emit(MUSTER_RENDEZVOUS_EXPELLED, place_.rank, 0, why);
         phase_ = Phase::out;
         end_exit(why);
     }
@@ -378,7 +378,7 @@ void Machine::end_exit(const std::string &why) {
 
 void Machine::lose_store(const Error &why) {
     if (search_.under_way) return end_calls(why); // it was lost before
-    tell(MUSTER_RENDEZVOUS_LOST, UINT32_MAX, 0, {why.message, why.message_bytes});
+    emit(MUSTER_RENDEZVOUS_LOST, UINT32_MAX, 0, {why.message, why.message_bytes});
     if (phase_ == Phase::in) round_over(MUSTER_E_STALE, "the store is lost");
     if (can_go_on(why)) return go_on_elsewhere(why);
     Error error =
@@ -468,9 +468,9 @@ void Machine::round_over(Status status, const std::string &why) {
                                              static_cast<unsigned long long>(place_.attempt.number), why.c_str())});
 }
 
-void Machine::tell(uint32_t kind, uint32_t rank, uint32_t count, std::string_view text) {
+void Machine::emit(uint32_t kind, uint32_t rank, uint32_t count, std::string_view text) {
     const uint64_t round = phase_ == Phase::in ? place_.attempt.number : round_ ? round_->attempt.number : 0;
-    actions_.push_back({.kind = Action::tell, .event = make_event(kind, round, rank, count, text)});
+    actions_.push_back({.kind = Action::emit, .event = make_event(kind, round, rank, count, text)});
 }
 
 } // namespace muster

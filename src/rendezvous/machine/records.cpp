@@ -189,14 +189,14 @@ const char *Note::text_of(How how) noexcept {
     case How::ended:
         return "it was released and had not left";
     case How::silent:
-        return "the store has not heard of it in time: it hangs, or nobody can reach it";
+        return "its heartbeats have stopped: it hangs, or cannot reach the store";
     case How::broken:
         return "its connection to the store broke: it died, or was cut off";
     default:
-        return "its lease is over: it died, or was not heard of in time";
+        return "its lease has ended: it died, or its heartbeats have stopped";
     }
 }
-bool Note::tells_as(const Note &other) const {
+bool Note::has_content_of(const Note &other) const {
     const auto all = [](const Note &n) {
         return std::tuple(n.round, n.exited, n.confirmed, n.seeking, n.waiting, n.present, n.exiting, n.left, n.dead,
                           n.called);

@@ -117,7 +117,7 @@ struct Note {
     int64_t last_call_remaining_ns = -1; // when this was written
     std::string write() const;
     static std::optional<Note> read(std::string_view bytes);
-    bool tells_as(const Note &other) const; // but for the clock
+    bool has_content_of(const Note &other) const; // but for the clock
 };
 
 struct ClosedRecord {

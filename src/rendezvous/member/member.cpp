@@ -98,7 +98,7 @@ void Member::set_state(const muster_rendezvous_state &state) noexcept {
     state_ns_ = now_ns();
 }
 
-void Member::tell(const muster_rendezvous_event &event) noexcept {
+void Member::emit(const muster_rendezvous_event &event) noexcept {
     if (event.kind == MUSTER_RENDEZVOUS_COMPLETE) Trace::mark("rendezvous", "round complete");
     if (event.kind == MUSTER_RENDEZVOUS_DEAD) Trace::mark("rendezvous", "member dead");
     if (event.kind == MUSTER_RENDEZVOUS_LEFT) Trace::mark("rendezvous", "member left");

@@ -53,7 +53,7 @@ class Member : public Object, private Source {
 
   protected:
     ~Member() override { leave_queue(); }
-    void tell(const muster_rendezvous_event &event) noexcept;
+    void emit(const muster_rendezvous_event &event) noexcept;
     void set_state(const muster_rendezvous_state &state) noexcept;
 
   private:

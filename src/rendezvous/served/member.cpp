@@ -245,7 +245,7 @@ void ServedMember::joined(RendezvousOperation &operation, Ref<Round> round) noex
     }
     operation.finish(Error(), std::move(round));
     if (lost) return end_round("it is no longer served");
-    tell(make_event(MUSTER_RENDEZVOUS_COMPLETE, facts.number, facts.rank, facts.world, {}));
+    emit(make_event(MUSTER_RENDEZVOUS_COMPLETE, facts.number, facts.rank, facts.world, {}));
 }
 
 // Of any operation but a join that was answered with a round.
@@ -266,14 +266,14 @@ void ServedMember::finished(RendezvousOperation &operation, const Error &how) no
     if (aborted) {
         const Error why = Error::make(MUSTER_OK, "aborted here: %s", operation.reason.c_str());
         end_round(why.message);
-        tell(make_event(MUSTER_RENDEZVOUS_ABORTED, number, UINT32_MAX, 0, why.message));
+        emit(make_event(MUSTER_RENDEZVOUS_ABORTED, number, UINT32_MAX, 0, why.message));
     }
     operation.finish(
         how.status == MUSTER_OK ? Error() : make_error(operation.what, how.status, {how.message, how.message_bytes}));
 }
 
 Result<void> ServedMember::notify(const muster_rendezvous_event &event) {
-    constexpr uint32_t anybody = UINT32_MAX;
+    constexpr uint32_t no_rank = UINT32_MAX;
     const bool of_one = event.kind == MUSTER_RENDEZVOUS_LEFT || event.kind == MUSTER_RENDEZVOUS_DEAD;
     const bool ends = event.kind == MUSTER_RENDEZVOUS_ABORTED || event.kind == MUSTER_RENDEZVOUS_EXPELLED;
     if (event.kind < MUSTER_RENDEZVOUS_JOINED || event.kind > MUSTER_RENDEZVOUS_LOST)
@@ -291,9 +291,9 @@ Result<void> ServedMember::notify(const muster_rendezvous_event &event) {
         number = number_;
         if ((of_one || ends) && state_.phase != MUSTER_RENDEZVOUS_PHASE_JOINED)
             return Error::make(MUSTER_E_STALE, "the member is in no round");
-        if (of_one && event.rank != anybody && event.rank >= world_)
+        if (of_one && event.rank != no_rank && event.rank >= world_)
             return Error::make(MUSTER_E_ARG, "rank %u of a world of %u", event.rank, world_);
-        if (of_one) state_.present -= std::min(state_.present, event.rank == anybody ? event.count : 1);
+        if (of_one) state_.present -= std::min(state_.present, event.rank == no_rank ? event.count : 1);
         if (event.kind == MUSTER_RENDEZVOUS_JOINED) state_.joined = event.count;
         if (event.kind == MUSTER_RENDEZVOUS_LAST_CALL) state_.flags |= MUSTER_RENDEZVOUS_IS_LAST_CALL;
         if (event.kind == MUSTER_RENDEZVOUS_WAITING) state_.waiting = event.count;
@@ -305,8 +305,8 @@ Result<void> ServedMember::notify(const muster_rendezvous_event &event) {
         return {};
     }
     if (ends) end_round(text); // before the event: a caller that takes the event finds the round over
-    const bool counts_one = of_one && event.rank != anybody;
-    tell(make_event(event.kind, number, of_one ? event.rank : anybody, counts_one ? 1 : event.count, text));
+    const bool counts_one = of_one && event.rank != no_rank;
+    emit(make_event(event.kind, number, of_one ? event.rank : no_rank, counts_one ? 1 : event.count, text));
     return {};
 }
 
@@ -319,7 +319,7 @@ void ServedMember::lose(Status status, const char *why) noexcept {
     }
     end_calls(false, status, why); // also those that wait for its exit
     end_round(why);
-    tell(make_event(MUSTER_RENDEZVOUS_LOST, number, UINT32_MAX, 0, why));
+    emit(make_event(MUSTER_RENDEZVOUS_LOST, number, UINT32_MAX, 0, why));
     close_events();
 }
 

@@ -95,7 +95,7 @@ extern "C" muster_status muster_rendezvous_notify(muster_queue *requests, uint64
     return boundary(error, [&]() -> Result<void> {
         auto queue = queue_of_answer(requests);
         if (!queue) return queue.error();
-        if (event == nullptr) return Error::make(MUSTER_E_ARG, "tell: no event");
+        if (event == nullptr) return Error::make(MUSTER_E_ARG, "notify: no event");
         return RendezvousProvider::notify(**queue, member, *event);
     });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `static:`: ranks that somebody else gave. Nobody is watched over; a store, where there is one, keeps the table and
-// what the members want to share.
+// `static:`: ranks that the caller has given. Members are not monitored; a store, where there is one, keeps the table
+// and what the members want to share.
 #include "rendezvous/machine/ask.hpp"
 #include "rendezvous/member/member.hpp"
 
@@ -41,7 +41,7 @@ class StaticMember final : public Member, private StoreListener {
 
     void released() noexcept override {}
     Result<std::string> list(int64_t) override {
-        return Error::make(MUSTER_E_UNSUPPORTED, "%s: static: knows nobody who waits", settings.name().c_str());
+        return Error::make(MUSTER_E_UNSUPPORTED, "%s: static: has no members that wait", settings.name().c_str());
     }
 
   private:
@@ -51,8 +51,8 @@ class StaticMember final : public Member, private StoreListener {
         {
             const std::lock_guard hold(lock_);
             if (operation->what == MUSTER_RENDEZVOUS_ABORT) {
-                error = Error::make(MUSTER_E_UNSUPPORTED, "%s: static: has no way to tell the others",
-                                    settings.name().c_str());
+                error =
+                    Error::make(MUSTER_E_UNSUPPORTED, "%s: static: cannot notify the others", settings.name().c_str());
                 return true;
             }
             if (operation->what == MUSTER_RENDEZVOUS_CLOSE) {
@@ -151,7 +151,7 @@ class StaticMember final : public Member, private StoreListener {
         reason_ = reason;
         closed_ = true;
         show(in_ ? MUSTER_RENDEZVOUS_PHASE_JOINED : MUSTER_RENDEZVOUS_PHASE_IDLE);
-        tell(make_event(MUSTER_RENDEZVOUS_CLOSED, in_ ? joins_ : 0, UINT32_MAX, 0, "closed here: " + reason_));
+        emit(make_event(MUSTER_RENDEZVOUS_CLOSED, in_ ? joins_ : 0, UINT32_MAX, 0, "closed here: " + reason_));
     }
     void show(uint32_t phase) noexcept {
         in_ = phase == MUSTER_RENDEZVOUS_PHASE_JOINED;

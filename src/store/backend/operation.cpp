@@ -254,7 +254,7 @@ Error StoreOperation::why_ended(const char *missing) noexcept {
     }
     const double seconds = static_cast<double>(took_ns) * 1e-9;
     if (status == MUSTER_E_STALE) return store_->guard()->why();
-    if (why == nullptr) why = request.waits() ? "not there" : "no answer";
+    if (why == nullptr) why = request.waits() ? "absent" : "no answer";
     return Error::make(status, "%s: %s after %.3f s", missing, why, seconds);
 }
 

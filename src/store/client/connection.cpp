@@ -284,7 +284,7 @@ void StoreClient::tick() noexcept {
             const int64_t silence = now - heard_ns_.load(std::memory_order_relaxed);
             if (now - said >= beat) send_record(StoreRecord::ping, 0, 0);
             if (dead >= 0 && silence > dead && now - ticked_ns_ < 2 * beat + 500'000'000)
-                broke("nothing was heard for too long");
+                broke("no message for too long");
         }
         ticked_ns_ = now;
         next = std::max(said_ns_.load(std::memory_order_relaxed), now - beat + beat / 8) + beat;

@@ -59,7 +59,7 @@ bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
     StoreAnswer answer;
     if (!get_answer(body, answer)) return false;
     if (answer.error.status == MUSTER_AGAIN)
-        answer.error = Error::make(MUSTER_AGAIN, "%s: not there", std::string(answer.error.message).c_str());
+        answer.error = Error::make(MUSTER_AGAIN, "%s: absent", std::string(answer.error.message).c_str());
     invalid_count_.store(0, std::memory_order_relaxed);
     Ref<StoreOperation> operation;
     bool withdrawn = false;

@@ -120,8 +120,8 @@ class FileKeeper final : public Object {
                 const std::string names = operation.request.names_of_waits();
                 one.answer.error =
                     operation.looks_once()
-                        ? Error::make(MUSTER_AGAIN, "%s: not there", names.c_str())
-                        : Error::make(MUSTER_E_UNSUPPORTED, "%s: not there, and the store cannot wait", names.c_str());
+                        ? Error::make(MUSTER_AGAIN, "%s: absent", names.c_str())
+                        : Error::make(MUSTER_E_UNSUPPORTED, "%s: absent, and the store cannot wait", names.c_str());
             }
             if (table.revision() != before) log_.note(operation.request);
         }

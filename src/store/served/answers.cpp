@@ -45,7 +45,7 @@ const char *wrong_in_list(const StoreOp &op, const muster_store_entry &entry, co
         if (before != nullptr && before->version > entry.version) return "changes that are not in order";
         return nullptr;
     }
-    if ((entry.flags & MUSTER_STORE_PRESENT) == 0) return "a key that is not there";
+    if ((entry.flags & MUSTER_STORE_PRESENT) == 0) return "an entry without a key";
     if (!op.value.empty() && key <= op.value) return "a key in front of what was asked";
     if (before != nullptr && view(before->key, before->key_bytes) >= key) return "keys that are not in order";
     return nullptr;
@@ -228,8 +228,8 @@ Result<void> StoreProvider::fail(Context &context, Queue *queue, uint64_t id, St
         const std::string names = what.names_of_waits();
         // LOOK_ONCE was set because the store cannot wait, not because of the deadline.
         why = request.operation->looks_once()
-                  ? Error::make(MUSTER_AGAIN, "%s: not there", names.c_str())
-                  : Error::make(MUSTER_E_UNSUPPORTED, "%s: not there, and the store cannot wait", names.c_str());
+                  ? Error::make(MUSTER_AGAIN, "%s: absent", names.c_str())
+                  : Error::make(MUSTER_E_UNSUPPORTED, "%s: absent, and the store cannot wait", names.c_str());
     } else if (op != UINT32_MAX) {
         why = Error::make(status, "%s: %.*s", request.operation->request.name(op).c_str(), length, said.data());
     } else if (is_do && text.empty()) {

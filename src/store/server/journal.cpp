@@ -118,7 +118,7 @@ void StoreServer::journal_moved() noexcept {
     if (stopped_) return;
     if (!journal_) return;
     if (const int why = journal_->failed())
-        return give_up_journal(Error::from_errno(why, MUSTER_OK, "written in vain"));
+        return give_up_journal(Error::from_errno(why, MUSTER_OK, "write the journal"));
     if (pair_) pair_->journal_moved();
     if (stopped_) return;
     release_held();

@@ -23,7 +23,8 @@ Result<Ref<StoreServerHandle>> StoreServer::open(Context &context, StoreServerSe
         if (other->scheme != "tcp" && other->scheme != "unix")
             return Error::make(MUSTER_E_UNSUPPORTED, "stand by for %s: only over tcp and unix", other->text.c_str());
         if (other->port == 0)
-            return Error::make(MUSTER_E_ADDRESS, "stand by for %s: nobody is at port 0", other->text.c_str());
+            return Error::make(MUSTER_E_ADDRESS, "stand by for %s: port 0 is not the address of a server",
+                               other->text.c_str());
     }
     auto transport = Registry::of(context).find(address->scheme);
     if (!transport) return transport.error();

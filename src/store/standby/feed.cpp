@@ -164,7 +164,7 @@ bool StorePair::take_followed(PairRecord what, uint64_t number, std::string_view
         if (got_ == 0 || !body.empty()) return false;
         got(number);
         return true;
-    case PairRecord::tell:
+    case PairRecord::in_sync:
         return got_ != 0 && take_tell(number, body);
     default:
         return false;
@@ -222,7 +222,7 @@ bool StorePair::take_tell(uint64_t number, std::string_view body) {
     const auto lease = from.number<int64_t>();
     const bool keeps = from.number<uint8_t>() != 0;
     if (!from.is_complete() || lease <= 0 || lease > longest_lease_ns) return false;
-    act(roles_.told(epoch, lease, with_address_, keeps));
+    act(roles_.take_in_sync(epoch, lease, with_address_, keeps));
     got(number);
     return true;
 }

@@ -13,7 +13,7 @@
 //     whole               ->            the contents are complete
 //     note                ->            a change
 //     beat                ->            a heartbeat
-//     tell                ->            the standby is in sync: epoch (8), lease (8), has a folder (1)
+//     in_sync             ->            the standby is in sync: epoch (8), lease (8), has a folder (1)
 //     resign              ->            the primary stops; the standby takes over
 //                         <- confirm    of that number and all below
 //                         <- leave      the standby stops
@@ -32,7 +32,7 @@ enum class PairRecord : uint8_t {
     whole = 67,
     note = 68,
     beat = 69,
-    tell = 70,
+    in_sync = 70,
     resign = 71,
     confirm = 72,
     leave = 73

@@ -111,10 +111,11 @@ void StorePair::act(const PairRoles::Actions &actions) noexcept {
         if (actions.serve) server_.begin_serving();
         if (actions.go_on) server_.resume_serving();
         if (actions.step_down || actions.send_away) server_.dismiss_clients(actions.step_down);
-        if (actions.tell) {
+        if (actions.in_sync) {
             const uint8_t keeps = server_.has_journal() ? 1 : 0;
             feeding_ = false;
-            put(PairRecord::tell, ByteWriter().number(roles_.epoch()).number(roles_.lease_ns()).number(keeps).take());
+            put(PairRecord::in_sync,
+                ByteWriter().number(roles_.epoch()).number(roles_.lease_ns()).number(keeps).take());
             flush();
         }
         if (actions.confirm) confirm(true);

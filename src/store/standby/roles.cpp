@@ -25,7 +25,7 @@ PairHello PairRoles::hello() const {
 
 PairRoles::Actions PairRoles::start(int64_t now) {
     heard_ns_ = answered_ns_ = now;
-    if (settings_.alone && has_all()) return lead("so it was told");
+    if (settings_.alone && has_all()) return lead("by request");
     // A server that was never part of a pair records nothing.
     if (settings_.standby || (mark_.kind != PairMark::none && mark_.kind != PairMark::alone)) return {};
     mark_.epoch = std::max<uint64_t>(mark_.epoch, 1);
@@ -78,12 +78,12 @@ PairRoles::Actions PairRoles::marked(int64_t now) {
         role_ = PairRole::alone;
         with_ = {};
     } else if (what == Pending::pair) {
-        if (!linked_) return lead("the other went before it was told"); // it does not have the right
+        if (!linked_) return lead("the other server ended before it was notified"); // it does not have the right
         role_ = PairRole::paired;
         lease_until_ns_ = INT64_MIN;
         heard_ns_ = now;
         takes_over_from_ns_ = now + settings_.lease_ns;
-        actions.tell = true;
+        actions.in_sync = true;
     } else {
         role_ = PairRole::standby;
         answered_ns_ = now;
@@ -115,7 +115,7 @@ bool PairRoles::go_alone(Actions &actions) {
     actions = {};
     if (role_ == PairRole::alone || pending_ == Pending::lead) return true;
     if (role_ == PairRole::paired || role_ == PairRole::catching_up || !has_all()) return false;
-    actions = lead("so it was told");
+    actions = lead("by request");
     return true;
 }
 
@@ -174,7 +174,7 @@ PairRoles::Actions PairRoles::meet_serving(const PairHello &hello, bool same_pla
     if (hello.process == with_ ? hello.epoch < mark_.epoch
                                : (same_place && now < takes_over_from_ns_) || leads_over(hello))
         return lead("the standby has started anew");
-    return drop("it cannot be told whether the standby had taken over before it ended");
+    return drop("it is unknown whether the standby had taken over before it ended");
 }
 
 PairRoles::Actions PairRoles::meet_standing_by(const PairHello &hello, bool same_place) {
@@ -226,7 +226,7 @@ PairRoles::Actions PairRoles::fed(const std::string &other, bool other_keeps) {
     return actions;
 }
 
-PairRoles::Actions PairRoles::told(uint64_t epoch, int64_t lease_ns, const std::string &by, bool by_keeps) {
+PairRoles::Actions PairRoles::take_in_sync(uint64_t epoch, int64_t lease_ns, const std::string &by, bool by_keeps) {
     if (role_ != PairRole::catching_up || pending_ != Pending::none) return drop("it says what makes no sense");
     Actions actions;
     pending_ = Pending::copy;
@@ -275,13 +275,13 @@ PairRoles::Actions PairRoles::tick(int64_t now) {
     if (late) {
         heard_ns_ = answered_ns_ = halted_ns_ = now;
     } else if (role_ == PairRole::standby) {
-        return lead("nothing was heard of the one that served");
+        return lead("the messages of the primary have stopped");
     } else if (role_ == PairRole::halted && !sent_away_) {
         sent_away_ = actions.send_away = true;
     } else {
         actions = lost(now);
         actions.link = Link::drop;
-        if (*actions.why == '\0') actions.why = "nothing is heard of the other";
+        if (*actions.why == '\0') actions.why = "the messages of the other server have stopped";
     }
     return actions;
 }

@@ -66,7 +66,7 @@ class PairRoles {
         bool go_on = false;     // a halted one: the delayed requests are answered
         bool send_away = false; // redirect clients to the other server
         bool step_down = false; // the same, and the delayed requests are dropped
-        bool tell = false;      // the other, that it is in sync
+        bool in_sync = false;   // notify the standby that it is in sync
         bool confirm = false;   // that it is
         const char *why = "";   // for people
     };
@@ -80,7 +80,7 @@ class PairRoles {
     Actions lost(int64_t now);                               // the link
     Actions other_is_dead(int64_t now);                      // its process has ended, for certain
     Actions fed(const std::string &other, bool other_keeps); // it has the whole content
-    Actions told(uint64_t epoch, int64_t lease_ns, const std::string &by, bool by_keeps); // that it is in sync
+    Actions take_in_sync(uint64_t epoch, int64_t lease_ns, const std::string &by, bool by_keeps); // that it is in sync
     Actions marked(int64_t now);
     Actions resigned();        // the primary has stopped, and all changes were received
     Actions left(int64_t now); // the standby has stopped

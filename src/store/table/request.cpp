@@ -218,7 +218,7 @@ std::string StoreRequest::what_does_not_hold(const StoreResult &instead) const {
     for (const StoreEntry &entry : instead.entries)
         if (entry.flags & MUSTER_STORE_FAILED)
             return name(entry.op) + ": the condition does not hold, " +
-                   (entry.version == 0 ? "it is not there" : "its version is " + std::to_string(entry.version));
+                   (entry.version == 0 ? "it is absent" : "its version is " + std::to_string(entry.version));
     return "a condition does not hold";
 }
 

@@ -44,7 +44,8 @@ include("atomic.jl")
 include("epoch.jl")
 include("memory.jl")
 include("star.jl")
-# What worker.jl, manager.jl and ssh.jl need to know of the package whose workers they serve; `ext` includes them for another one.
+# What worker.jl, manager.jl and ssh.jl need to know of the package whose workers they serve; `ext` includes them for
+# another one.
 const worker_code = "using Distributed; import Muster; Muster.serve()"
 local_process() = Distributed.LPROC
 include("worker.jl")
@@ -69,7 +70,7 @@ function __init__()
     renew_gc_task()
 end
 
-# Distributed's task that tells workers of dropped references may have begun before this package was loaded (a REPL did
+# Distributed's task that notifies workers of dropped references may have begun before this package was loaded (a REPL did
 # something, the package was being precompiled): then it knows no method of a MusterStream, and fails with the first
 # message. Another one takes its place; the old one is never woken again.
 function renew_gc_task()

@@ -8,7 +8,8 @@ const ORDERS = (seq_cst = Int32(LowLevel.MUSTER_ATOMIC_SEQ_CST), acq_rel = Int32
 """
     Muster.AtomicWord(array, i)
 
-Element `i` of an array of `Int32`, `UInt32`, `Int64` or `UInt64` as an atomic word. The array may be mapped by several processes
+Element `i` of an array of `Int32`, `UInt32`, `Int64` or `UInt64` as an atomic word. The array may be mapped by several
+processes
 (`Mmap.mmap`, a `SharedArray`'s `sdata`). `w[]` and `w[] = x` read and write it.
 
     shared = Mmap.mmap(io, Vector{UInt64}, 512)

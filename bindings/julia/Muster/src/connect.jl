@@ -8,7 +8,7 @@ transport_config(hello::String, window::Int, retry::Real) = LowLevel.muster_tran
 """
     Muster.pair(; window = 0) -> (MusterStream, MusterStream)
 
-Two connected ends in this process: what is written to one is read from the other.
+Makes two connected ends in this process: bytes that are written to one are read from the other.
 """
 function pair(; window::Integer = 0)
     first, second = pair_handles(Int(window))
@@ -26,8 +26,8 @@ end
 """
     Muster.dial(address; timeout = 60, hello = "", window = 0, retry = 0) -> MusterStream
 
-Connects to `tcp://host:port`, `unix:///path`, `shm://name`, or whatever a plug-in serves; returns when both sides have
-proved the secret. `hello` is shown to the other side; `retry`: seconds to keep trying while nobody listens there yet.
+Connects to `tcp://host:port`, `unix:///path`, `shm://name`, or an address of a plug-in; returns when both sides have proved
+the secret. The peer receives `hello`; `retry`: seconds in which it tries again while no process listens at the address.
 """
 function dial(address::AbstractString; timeout::Real = 60, hello::AbstractString = "", window::Integer = 0,
               retry::Real = 0)
@@ -95,7 +95,7 @@ end
     Muster.listen(address; window = 0, retry = 0) -> Listener
 
 Listens at an address; with `tcp://127.0.0.1:0` the kernel chooses the port. Options follow as in
-`tcp://0.0.0.0:4100?advertise=node7`. `retry`: seconds to keep trying while the broker of a star is not there yet.
+`tcp://0.0.0.0:4100?advertise=node7`. `retry`: seconds in which it tries again while the broker of a star cannot be reached.
 """
 listen(address::AbstractString; window::Integer = 0, retry::Real = 0) =
     listen_at(String(address), Int(window), Float64(retry))
@@ -146,7 +146,7 @@ Base.show(io::IO, l::Listener) = print(io, "Muster.Listener(", address(l), l.ope
 """
     Muster.address(listener) -> String
 
-The address a peer dials to get here: the real port, the advertised host.
+The address that peers dial: with the actual port and the advertised host.
 """
 address(l::Listener) = l.address
 
@@ -173,7 +173,7 @@ end
 """
     Muster.hello(stream) -> String
 
-What the other side sent as its hello.
+The hello that the peer has sent.
 """
 function hello(s::MusterStream)
     size = Ref{Csize_t}(0)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: MIT
-# An elastic cluster: workers join and leave a running master at will. They meet in a store. Master and workers write down
-# there who and where they are, with leases that end when they die; the master watches, dials whoever comes, and makes it a
-# worker of Julia's Distributed.
+# An elastic cluster: workers join and leave a running master at any time. They meet in a store. Master and workers publish
+# their names and addresses there, with leases that end when they die; the master watches the store, dials each new worker,
+# and makes it a worker of Julia's Distributed.
 
 const MASTER_KEY = "master"
 const WORKER_KEYS = "worker/"
-const MOST_EVENTS = 1024 # that nobody takes
+const MAX_EVENTS = 1024 # that wait to be taken
 const PEER_CLOSED = "the peer has closed the stream" # as muster_stream_reason() says it of a peer that ended in order
 
-# What the master knows of one that came; kept in WorkerConfig.userdata.
+# The master's record of a worker; kept in WorkerConfig.userdata.
 mutable struct Joiner
     key::String
     title::String
     address::String
     place::Place
-    dir::String                            # where it shall go; empty: it stays where it is
-    id::Int                                # 0: it is no worker so far
+    dir::String                            # its working directory; empty: unchanged
+    id::Int                                # 0: it is not a worker yet
     task::Union{Nothing, Task}             # makes it one
     stream::Union{Nothing, MusterStream}
     joined::Bool
@@ -29,9 +29,9 @@ place_of(joiner::Joiner) = joiner.place
 """
     Muster.WorkerEvent
 
-What [`Muster.next_event`](@ref) of an elastic manager gives. `kind` is `:joined`, `:left` (in order), `:died`, `:failed` (to
-become a worker) or `:lost` (the store is: nobody can come any more); `id` the worker's id, or 0; `name` what it is called;
-`text` why.
+An event of an elastic manager, see [`Muster.next_event`](@ref). `kind` is `:joined`, `:left` (in order), `:died`, `:failed`
+(to become a worker) or `:lost` (the store is lost: no worker can join any more); `id` is the id of the worker, or 0; `name`
+its name; `text` the reason.
 """
 struct WorkerEvent
     kind::Symbol
@@ -43,24 +43,25 @@ end
 """
     Muster.ElasticManager(url = "tcp://127.0.0.1:0"; run_id = "elastic", keep_alive = 15, kill_after = 10, addprocs_options...)
 
-Makes this process the master of workers that come and go: any process that calls [`Muster.start_elastic_worker`](@ref) with
-`Muster.address(manager)` becomes a worker, at any time, on any machine that reaches it.
+Makes this process the master of workers that join and leave at any time: each process that calls
+[`Muster.start_elastic_worker`](@ref) with `Muster.address(manager)` becomes a worker, on any host that can reach this one.
 
     manager = Muster.ElasticManager("tcp://0.0.0.0:29400?advertise=node0")
     @async for event in manager
         event.kind === :joined && println("worker ", event.id, " is ", event.name)
     end
 
-- `url`: where they meet. With `tcp://` and `unix://` this process serves a store there, for all addresses of this host with
-  `0.0.0.0`; with `?host=no`, or another kind (`"etcd://host:2379/prefix"`), it uses the one that is there.
+- `url`: the store in which master and workers meet. With `tcp://` and `unix://` this process serves a store at this address
+  (`0.0.0.0`: at all addresses of this host); with `?host=no`, or another kind (`"etcd://host:2379/prefix"`), it uses an
+  existing one.
 - `run_id`: several clusters may meet in one store. Each has one master.
-- `keep_alive`: a worker that is not heard of for so many seconds is dead; one that is killed, at once.
-- `kill_after`: seconds a worker gets to leave when it is removed, before it is cut off; then it ends, too.
+- `keep_alive`: seconds without a heartbeat after which a worker counts as dead; the death of a process is noticed at once.
+- `kill_after`: seconds in which a removed worker can leave; then its connection is closed, and its process ends.
 - `topology`, `lazy`, `dir`, `enable_threaded_blas`: as for `addprocs`.
 
 Master and workers prove a secret to each other: `MUSTER_SECRET_FILE`, `MUSTER_SECRET`, or [`Muster.configure!`](@ref).
-`rmprocs` removes a worker as it does others. [`Muster.next_event`](@ref), or a `for` over the manager, tells who came and went.
-`close(manager)` lets nobody in any more; those who are there stay.
+`rmprocs` removes a worker, as with other managers. [`Muster.next_event`](@ref), or a `for` loop over the manager, reports
+workers that join and leave. After `close(manager)` no worker joins any more; those that have joined remain.
 """
 mutable struct ElasticManager <: ClusterManager
     store::Store
@@ -75,7 +76,7 @@ mutable struct ElasticManager <: ClusterManager
     batch::Vector{Joiner}         # those that are being made workers
     arrival::Condition
     events::Vector{WorkerEvent}
-    told::Condition
+    changed::Condition
     watcher::Task
     open::Bool
     ElasticManager(store, server, lease, url, run_id, kill_after, options) = new(store, server, lease, url, run_id, kill_after,
@@ -112,7 +113,7 @@ meeting_place(url, run_id, timeout) = view(Store(url; timeout = timeout), "muste
 
 card_text(card::Dict{String, String}) = (text = IOBuffer(); write_job(text, card); String(take!(text)))
 
-"What workers are told, see [`Muster.start_elastic_worker`](@ref)."
+"The URL for workers, see [`Muster.start_elastic_worker`](@ref)."
 address(m::ElasticManager) = m.url
 Base.isopen(m::ElasticManager) = m.open
 Base.show(io::IO, m::ElasticManager) = print(io, "Muster.ElasticManager(", m.url, m.open ? "" : ", closed", ")")
@@ -122,7 +123,7 @@ function Base.close(m::ElasticManager)
     m.open = false
     m.watcher.queue === nothing || schedule(m.watcher, InterruptException(); error = true)
     notify(m.arrival)
-    notify(m.told)
+    notify(m.changed)
     close(m.lease)
     m.server === nothing || close(m.server)
     return nothing
@@ -130,22 +131,22 @@ end
 
 ## Events
 
-function tell(m::ElasticManager, kind, joiner::Joiner, why = joiner.why)
+function add_event(m::ElasticManager, kind, joiner::Joiner, why = joiner.why)
     push_event(m, WorkerEvent(kind, joiner.id, joiner.title, why))
 end
 
 function push_event(m::ElasticManager, event::WorkerEvent)
-    length(m.events) < MOST_EVENTS || popfirst!(m.events)
+    length(m.events) < MAX_EVENTS || popfirst!(m.events)
     push!(m.events, event)
-    notify(m.told)
+    notify(m.changed)
     return nothing
 end
 
 function next_event(m::ElasticManager; timeout::Real = Inf)
     late = Ref(timeout <= 0)
-    timer = isfinite(timeout) && !late[] ? Timer(_ -> (late[] = true; notify(m.told)), timeout) : nothing
+    timer = isfinite(timeout) && !late[] ? Timer(_ -> (late[] = true; notify(m.changed)), timeout) : nothing
     while isempty(m.events) && m.open && !late[]
-        wait(m.told)
+        wait(m.changed)
     end
     timer === nothing || close(timer)
     return isempty(m.events) ? nothing : popfirst!(m.events)
@@ -206,7 +207,7 @@ end
 function departed(m::ElasticManager, key)
     joiner = pop!(m.joiners, key, nothing)
     (joiner === nothing || joiner.gone) && return nothing
-    joiner.why = "nothing is heard of it any more"
+    joiner.why = "its heartbeats have stopped"
     if joiner.stream !== nothing
         cut_off(joiner, joiner.why)
     elseif joiner.task !== nothing
@@ -252,15 +253,15 @@ end
 
 function taken_in(m::ElasticManager, joiner::Joiner, why)
     joiner.joined = is_worker(joiner)
-    joiner.joined && return tell(m, :joined, joiner)
+    joiner.joined && return add_event(m, :joined, joiner)
     isempty(joiner.why) && (joiner.why = why)
     forget_joiner(m, joiner)
-    return tell(m, :failed, joiner)
+    return add_event(m, :failed, joiner)
 end
 
 is_worker(joiner::Joiner) = !joiner.gone && joiner.id in workers()
 
-# What addprocs leaves undone when one of its workers fails: all others hear of each other.
+# addprocs omits this when one of its workers fails: all others are notified of each other.
 function introduce_all()
     all = workers()
     foreach(pid -> Distributed.remote_do(Distributed.set_valid_processes, pid, all), filter(!isequal(1), all))
@@ -314,7 +315,7 @@ function Distributed.manage(m::ElasticManager, id::Integer, config::WorkerConfig
         isempty(joiner.why) && (joiner.why = in_order ? PEER_CLOSED : text)
         give_up(joiner)
         forget_joiner(m, joiner)
-        joiner.joined && tell(m, in_order ? :left : :died, joiner)
+        joiner.joined && add_event(m, in_order ? :left : :died, joiner)
     end
     return nothing
 end
@@ -357,13 +358,13 @@ Makes this process a worker of the master that meets it at `url`, see [`Muster.E
 
     MUSTER_SECRET_FILE=job.secret julia -e 'using Muster; Muster.start_elastic_worker("tcp://node0:29400")'
 
-The process ends with its master. If there is no master yet it waits for one: `timeout` seconds for the store, without end
-for a master that meets in a store of its own.
+The process ends with its master. It waits for a master: `timeout` seconds for the store, and endlessly for the master if that
+does not serve the store.
 
-- `name`: what events call it; default `host:pid`.
-- `listen`: where master and other workers reach it. Default: `"tcp://auto:0"`, any port at the address that this host is known
-  by; on the loopback interface if `url` is there.
-- `keep_alive`: it is dead when it is not heard of for so many seconds.
+- `name`: its name in events; default `host:pid`.
+- `listen`: the address at which the master and other workers connect to it. Default: `"tcp://auto:0"`, any port at the
+  address of the name of this host; on the loopback interface if `url` is on it.
+- `keep_alive`: seconds without a heartbeat after which it counts as dead.
 """
 function start_elastic_worker(url::AbstractString; run_id::AbstractString = "elastic",
                               name::AbstractString = "$(gethostname()):$(getpid())",
@@ -372,7 +373,7 @@ function start_elastic_worker(url::AbstractString; run_id::AbstractString = "ela
     need_secret(url)
     isdefined(Main, :Distributed) || Core.eval(Main, :(const Distributed = $Distributed; using .Distributed)) # as on every worker
     Base.exit_on_sigint(false) # as a script it would end, but an interrupt is meant for what is computed
-    Distributed.init_worker(Random.randstring(Distributed.HDR_COOKIE_LEN), MusterManager()) # the master tells the real one
+    Distributed.init_worker(Random.randstring(Distributed.HDR_COOKIE_LEN), MusterManager()) # replaced by that of the master
     store = meeting_place(url, run_id, timeout)
     place = listening_address(listen)
     listener = listen_at(place, 0, 0.0)
@@ -387,7 +388,7 @@ end
 
 is_loopback(url) = startswith(url, "unix://") || match(r"://(127\.|localhost[:/?]|\[::1\])", url) !== nothing
 
-# One that nobody takes in has to end by itself; the others end with the stream to their master.
+# A worker that no master accepts has to end by itself; the others end with the stream to their master.
 function await_master(store::Store)
     try
         await(store, MASTER_KEY)
@@ -412,7 +413,7 @@ function no_master(why)
     exit(1)
 end
 
-# At exit: one that nobody has taken in shall not be looked for. (The master of the others sees their streams end.)
+# At exit: removes the record of a worker that no master has accepted. (The master of the others sees their streams end.)
 function leave_elastic()
     master_stream[] === nothing && elastic_lease[] !== nothing && close(elastic_lease[])
     elastic_lease[] = nothing

@@ -39,7 +39,7 @@ const setting_names = (:secret, :seal, :upgrade, :heartbeat, :silent, :dead, :wi
 """
     Muster.configure!(; secret, seal, upgrade, heartbeat, silent, dead, window)
 
-Settings of this process's context; must come before its first use (the first manager, dial or listen).
+Sets options of the context of this process; before its first use (the first manager, dial or listen).
 `secret`: bytes or text shared by the job, at least 16 bytes; left out: `MUSTER_SECRET_FILE`, `MUSTER_SECRET` or a
 random one. `seal`: `:always`, `:never` or `:offhost` (links that leave the host; the default). `upgrade`: may links to
 the same host move to shared memory (default true). `heartbeat`, `silent`, `dead`: seconds. `window`: bytes buffered per
@@ -158,7 +158,7 @@ function drain(e::Engine)
     return nothing
 end
 
-# Nobody waits for it any more.
+# No task waits for it any more.
 function release_unclaimed(kind::Int32, object::Ptr{Cvoid})
     if kind == LowLevel.MUSTER_DONE_DIAL
         LowLevel.muster_stream_release(convert(Ptr{LowLevel.muster_stream}, object))
@@ -266,7 +266,7 @@ function hold(e::Engine, tag::UInt64, target)
     return nothing
 end
 
-# Of an object that tells when it has something to take: called by the engine.
+# Of an object with events in the queue: called by the engine.
 function raise_readable(x)
     lock(x.changed)
     x.readable = true
@@ -308,7 +308,7 @@ park_readable(x, seconds::Float64 = Inf)::Bool = park_until(() -> x.readable, x,
 """
     Muster.secret() -> Vector{UInt8}
 
-The secret of this process's context, to be handed to a process that shall connect; never on a command line.
+The secret of the context of this process, for a process that is to connect; it must not be passed on a command line.
 """
 function secret()
     e = running()
@@ -321,7 +321,8 @@ end
 
 const leaving = Any[] # functions of extensions, called at exit before the context ends
 
-# At exit: workers are told through their streams, then what was written gets up to two seconds to leave. Distributed's
+# At exit: workers are notified through their streams, then bytes that were written have up to two seconds to be sent.
+# Distributed's
 # own hook does the first part, but runs after this one if it was set up earlier.
 function leave_process()
     e = engine[]

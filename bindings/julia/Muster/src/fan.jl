@@ -22,7 +22,7 @@ function fan_of(s::MusterStream)::UInt64
     return out[].multicast_group
 end
 
-# False: nobody else writes this block, or the library did not take it now; nothing was written.
+# False: no other task writes this block, or the library did not accept it now; nothing was written.
 @noinline function write_together(s::MusterStream, number::UInt64, p::Ptr{UInt8}, n::Int)::Bool
     key = (number, p, n)
     operation = Operation()

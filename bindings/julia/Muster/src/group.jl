@@ -6,7 +6,8 @@
     Muster.Group(round; listen, name = "group", shared_memory = true, timeout = 60)
     Muster.Group(store; rank, size, listen, name = "group", shared_memory = true, timeout = 60)
 
-Opens a group: the processes of a round ([`Muster.join_round`](@ref)), or those that give ranks from 0 to `size - 1` and meet in a
+Opens a group: the processes of a round ([`Muster.join_round`](@ref)), or those that give ranks from 0 to `size - 1` and meet
+in a
 [`Muster.Store`](@ref). `listen` is the address at which the others connect to this one, as `"tcp://10.0.0.7:0"`; `{}` is
 replaced by the rank. All members call it, as they do with every operation:
 

@@ -15,7 +15,7 @@ For `addprocs`: `addprocs(MusterManager(4; transport = "shm"))`.
 - `window`: bytes buffered per direction of a link, a power of two (default 1 MiB).
 - `setup`: Julia code as text, run on a worker before it listens: `include` of a file that serves a transport of its own,
   see [`Muster.transport!`](@ref).
-- `kill_after`: seconds a worker gets to leave when it is removed, before it is killed (default 10).
+- `kill_after`: seconds in which a removed worker can leave before it is killed (default 10).
 - `ident`, `connect_idents`: functions of a worker's number, for `topology = :custom`.
 
 `machines` is a vector of machine specifications as for `addprocs(machines)`: `"[user@]host[:port] [bind_addr[:port]]"`, or
@@ -25,16 +25,16 @@ a tuple of one and a count (`:auto`: one per CPU thread there).
 `env` (pairs of names and values for the worker's environment); and for machines `sshflags`, `tunnel`, `multiplex`,
 `max_parallel`, `shell_command` (default `sh -l -c`).
 
-In a star nobody dials anybody but the broker, and all streams go through it; those between processes of one user on one
+In a star all processes dial the broker alone, and all streams are forwarded by it; those between processes of one user on one
 host move to shared memory unless `upgrade = false`. With `transport = "zmq"` this process runs the broker, on the loopback
-interface; `"zmq://node0:0/"` runs it at another address of this host, at any port, for workers elsewhere; and
-`"zmq://node0:8100/"` joins the one that runs there: `muster broker`, or [`Muster.broker`](@ref), with the same secret.
-Master and workers wait up to `JULIA_WORKER_TIMEOUT` for a broker that is not there yet. Options follow:
+interface; `"zmq://node0:0/"` runs it at another address of this host, at any port, for workers on other hosts; and
+`"zmq://node0:8100/"` uses the broker that runs at this address: `muster broker`, or [`Muster.broker`](@ref), with the same
+secret. Master and workers wait up to `JULIA_WORKER_TIMEOUT` for it. Options follow the address:
 `"zmq://node0:8100/?curve=no"` for a broker that does not encrypt. `"zmq://calc-{}@node0:8100/"` chooses the names of
 the workers in the star.
 
-The secret and the cookie go to a worker over its standard input. A worker ends when its master is gone, also one that is
-in the middle of a computation.
+A worker receives the secret and the cookie over its standard input. A worker ends when its master has ended, also while it
+computes.
 """
 struct MusterManager <: ClusterManager
     count::Int
@@ -199,7 +199,7 @@ function start(worker::Launched, command, job)
     try
         write_job(input, job)
     catch problem
-        problem isa Base.IOError || rethrow() # it has ended already; what it printed tells why
+        problem isa Base.IOError || rethrow() # it has ended already; its output has the reason
     end
     close(input)
     return nothing
@@ -309,7 +309,7 @@ function Distributed.kill(m::MusterManager, pid::Int, config::WorkerConfig)
         Distributed.remote_do(exit, pid)
     catch problem
         problem isa InterruptException && rethrow()
-        worker isa Launched && kill_now(worker) # it cannot be told any more
+        worker isa Launched && kill_now(worker) # it cannot be notified any more
     end
     worker isa Launched && end_within(worker, m.kill_after)
     worker isa Launched && end_tunnel(config)

@@ -4,8 +4,10 @@
 """
     Muster.GlobalMemory(group; segment_bytes = 0, symmetric_bytes = 0, max_tokens = 0, max_pending = 0, shared_memory = true, timeout = 60)
 
-The memory of all members of a [`Muster.Group`](@ref). They make the same calls to open it and for [`Muster.symmetric`](@ref). 0 is a default
-of `muster_memory_config`. A place is a `UInt64`, 0 is none; `memory.locale` and `memory.locales` are the rank and the number of members.
+The memory of all members of a [`Muster.Group`](@ref). They make the same calls to open it and for [`Muster.symmetric`](@ref).
+0 is a default
+of `muster_memory_config`. A place is a `UInt64`, 0 is none; `memory.locale` and `memory.locales` are the rank and the number
+of members.
 
     memory = Muster.GlobalMemory(group; segment_bytes = 2^20)
     word = Muster.place(memory, 0, Muster.symmetric(memory, 8))    # the same word for all, in the segment of rank 0
@@ -63,7 +65,8 @@ end
 """
     Muster.symmetric(memory, bytes; alignment = 8) -> offset
 
-So many bytes at the same offset in every segment, zero at first; all members make the call. [`Muster.place`](@ref) makes places of it.
+So many bytes at the same offset in every segment, zero at first; all members make the call. [`Muster.place`](@ref) makes
+places of it.
 """
 function symmetric(m::GlobalMemory, bytes::Integer; alignment::Integer = 8)
     offset, detail = Ref{UInt64}(0), blank_error()
@@ -157,7 +160,8 @@ end
     Muster.compare_exchange!(memory, word, expected, value)
     Muster.fetch!(op, memory, word, value)
 
-Words of 64 bits. `store!` wakes what waits for the word; the others return what it was, and `compare_exchange!` first whether it
+Words of 64 bits. `store!` wakes what waits for the word; the others return what it was, and `compare_exchange!` first whether
+it
 was the expected one. `op`: `+`, `&`, `|`, `xor`, `min` or `max`; the last two compare numbers with a sign if `value` is one.
 """
 load(m::GlobalMemory, word::UInt64) = operate(m, "read a word", nothing; kind = LowLevel.MUSTER_MEMORY_READ, target = word)[1]
@@ -196,7 +200,8 @@ end
 """
     Muster.register(memory) -> Muster.EpochToken
 
-A token for `Muster.pinned`, `Muster.retire!` of blocks, [`Muster.reclaim!`](@ref) and [`Muster.clear!`](@ref). It is closed before the memory.
+A token for `Muster.pinned`, `Muster.retire!` of blocks, [`Muster.reclaim!`](@ref) and [`Muster.clear!`](@ref). It is closed
+before the memory.
 """
 function register(m::GlobalMemory)
     epoch, raw, detail = Ref{Ptr{LowLevel.muster_epoch}}(C_NULL), Ref{Ptr{LowLevel.muster_epoch_token}}(C_NULL), blank_error()

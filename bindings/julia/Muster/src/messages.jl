@@ -4,8 +4,10 @@
 """
     Muster.Message(type; source = 0, destination = 0, target = 0, target_version = 0, frames = ())
 
-A message: a header of numbers, and frames of bytes. `frames` has strings and arrays of plain types, best in a tuple: Julia converts
-the elements of `[bytes, numbers]` to one type. Those of a received message are `Vector{UInt8}`. `Muster.array(message, i, T)` is frame `i` as a vector of `T`, `Muster.text(message, i)` as a string.
+A message: a header of numbers, and frames of bytes. `frames` has strings and arrays of plain types, best in a tuple: Julia
+converts
+the elements of `[bytes, numbers]` to one type. Frames of a received message are `Vector{UInt8}`. `Muster.array(message, i,
+T)` is frame `i` as a vector of `T`, `Muster.text(message, i)` as a string.
 """
 mutable struct Message
     type::UInt32
@@ -14,7 +16,7 @@ mutable struct Message
     target::UInt64
     target_version::Int64
     hops::Int
-    status::Int32 # of one that has come back: why
+    status::Int32 # of a message that was not delivered: the reason
     frames::Vector{Any}
 end
 Message(type::Integer; source::Integer = 0, destination::Integer = 0, target::Integer = 0, target_version::Integer = 0,
@@ -26,7 +28,7 @@ text(m::Message, i::Integer) = String(copy(m.frames[i]))
 """
     Muster.answer(message; type = message.type, frames = ()) -> Muster.Message
 
-The message that goes back to the sender, with the same target.
+A reply to the sender, with the same target.
 """
 answer(m::Message; type::Integer = m.type, frames = ()) =
     Message(type; destination = m.source, target = m.target, target_version = m.target_version, frames = frames)
@@ -205,7 +207,7 @@ end
 """
     Muster.wait_peers(socket, count; timeout = Inf)
 
-Waits until so many peers are connected.
+Waits until this number of peers are connected.
 """
 function wait_peers(s::MessageSocket, count::Integer; timeout::Real = Inf)
     status = attempt_until(s, timeout) do

@@ -4,7 +4,8 @@
 """
     Muster.metrics() -> String
 
-What this process counts, as text that Prometheus reads: streams, bytes, handshakes, store servers, and the workers of a cluster.
+What this process counts, as text that Prometheus reads: streams, bytes, handshakes, store servers, and the workers of a
+cluster.
 """
 function metrics()
     text, size = zeros(UInt8, 4096), Ref{Csize_t}(0)
@@ -19,7 +20,8 @@ end
 """
     Muster.Metrics(store; name = "", interval = 2)
 
-Publishes the metrics of this process in a [`Muster.Store`](@ref) every `interval` seconds, until `close`: `muster top --of URL` shows
+Publishes the metrics of this process in a [`Muster.Store`](@ref) every `interval` seconds, until `close`: `muster top --of
+URL` shows
 them. `name`: of this process; by default its host and process id. `Muster.state(metrics)` counts what the store has taken.
 """
 mutable struct Metrics

@@ -5,7 +5,7 @@
     MPIManager(count; ident, connect_idents)
 
 For `addprocs`, on rank 0 of a job whose ranks have called [`Muster.start_mpi_main`](@ref)`(workers = 0)`: the next `count`
-ranks that are not workers yet become workers. `Muster.free_ranks()` tells how many there are. Of the keywords of
+ranks that are not workers yet become workers. `Muster.free_ranks()` is the number of these ranks. Of the keywords of
 `addprocs`, `exename` and `exeflags` have no effect: these processes run already.
 """
 struct MPIManager <: ClusterManager
@@ -23,7 +23,7 @@ Base.show(io::IO, m::MPIManager) = print(io, "MPIManager(", m.count, ')')
 const LEAVE = "leave"
 rank_address(rank) = "mpi://$rank/julia"
 
-# Rank 0's view of the job. A stream to every rank, from the beginning to the end: by it a rank that is no worker hears
+# Rank 0's view of the job. A stream to every rank, from the beginning to the end: over it a rank that is not a worker receives
 # that the job is over, and every rank that rank 0 is gone.
 mutable struct Job
     ranks::Ranks
@@ -43,23 +43,23 @@ place_of(worker::OfRank) = worker.place
     Muster.start_mpi_main(; workers, upgrade = true, window = 0, addprocs_options...) -> MPIManager
 
 Runs Julia's `Distributed` on the ranks of an MPI job, over MPI. Every rank of `mpirun -n 5 julia script.jl` calls it, as
-early as it can. On rank 0 it returns when all others are workers, rank r with the id r+1; on the others it serves and does
+early as possible. On rank 0 it returns when all others are workers, rank r with the id r+1; on the others it serves and does
 not return: they end with rank 0, or when they are removed.
 
-- `workers`: how many ranks become workers at once, from 1 on (default: all but rank 0). Others wait, without using a
-  processor, for `addprocs(Muster.MPIManager(n))`.
+- `workers`: number of ranks that become workers at once, from rank 1 on (default: all but rank 0). Others wait, without using
+  a processor, for `addprocs(Muster.MPIManager(n))`.
 - `upgrade`: may links between processes of one host move to shared memory (default `true`). `false`: every byte goes
   through MPI.
 - `window`: bytes buffered per direction of a link, a power of two (default 1 MiB).
 - `topology`, `lazy`, `dir`, `enable_threaded_blas`: as for `addprocs`.
 
-Options count on rank 0. MPI is initialised by the plug-in muster-mpi.so, or by the program before, with
-`MPI_THREAD_MULTIPLE`. The ranks prove a secret to each other. It is the one that `MUSTER_SECRET_FILE`, `MUSTER_SECRET` or
-[`Muster.configure!`](@ref) give to every rank; where none is given rank 0 makes one, and the others get it by MPI: then it
-is as well kept as messages of this MPI are.
+The options of rank 0 are used. MPI is initialised by the plug-in muster-mpi.so, or by the program before, with
+`MPI_THREAD_MULTIPLE`. The ranks prove a secret to each other. It is set for every rank by `MUSTER_SECRET_FILE`,
+`MUSTER_SECRET` or [`Muster.configure!`](@ref); otherwise rank 0 makes one, and the others receive it by MPI: then it is as
+confidential as messages of this MPI.
 
-[`Muster.stop_mpi_main`](@ref) ends the workers before rank 0 ends. Whether a job goes on when one of its ranks dies is for
-its launcher to say: `mpirun --enable-recovery` with Open MPI.
+[`Muster.stop_mpi_main`](@ref) ends the workers before rank 0 ends. The launcher decides whether a job continues when one of
+its ranks dies: `mpirun --enable-recovery` with Open MPI.
 """
 function start_mpi_main(; workers::Union{Nothing, Integer} = nothing, upgrade::Bool = true, window::Integer = 0, options...)
     mpi_job[] === nothing || error("Muster.start_mpi_main was called before")
@@ -77,7 +77,7 @@ end
 """
     Muster.stop_mpi_main(manager = nothing)
 
-On rank 0: removes the workers that are ranks of the job, and lets ranks that wait go. Their processes end when rank 0 ends,
+On rank 0: removes the workers that are ranks of the job, and releases ranks that wait. Their processes end when rank 0 ends,
 since all ranks leave MPI together. (Without it, the same happens when rank 0 exits.)
 """
 function stop_mpi_main(::Union{Nothing, MPIManager} = nothing)
@@ -89,7 +89,7 @@ end
 rank_workers() = filter(is_rank, Distributed.PGRP.workers)
 is_rank(w) = w isa Distributed.Worker && isdefined(w, :config) && w.config.userdata isa OfRank
 
-"How many ranks of the job are not workers yet, nor were."
+"The number of ranks of the job that have not been workers."
 free_ranks() = mpi_job[] === nothing ? 0 : length(still_there(mpi_job[]))
 
 ## Rank 0
@@ -116,7 +116,7 @@ end
 
 still_there(j::Job) = filter!(rank -> haskey(j.keepers, rank), j.free)
 
-# Returns when they have heard it: a rank whose stream to rank 0 ends before that is killed. Workers that could not be
+# Returns when they have received it: a rank whose stream to rank 0 ends before that is killed. Workers that could not be
 # removed, since they compute, are not waited for.
 function dismiss_ranks()
     j = mpi_job[]
@@ -168,7 +168,7 @@ function Distributed.manage(m::MPIManager, id::Integer, config::WorkerConfig, op
     return nothing
 end
 
-# Nobody is killed: that would end the whole job, where the launcher sees it.
+# No rank is killed: the launcher would notice that, and end the whole job.
 function Distributed.kill(m::MPIManager, pid::Int, config::WorkerConfig)
     try
         Distributed.remote_do(exit, pid)
@@ -183,12 +183,12 @@ end
 function serve_rank(ranks::Ranks)
     first = card_of(ranks, 0)
     Base.exit_on_sigint(false) # as a script it would end, but an interrupt is meant for what is computed
-    Distributed.init_worker(Random.randstring(Distributed.HDR_COOKIE_LEN), MusterManager()) # rank 0 tells the real one
+    Distributed.init_worker(Random.randstring(Distributed.HDR_COOKIE_LEN), MusterManager()) # replaced by that of rank 0
     Distributed.LPROC.bind_addr = card_of(ranks, ranks.rank)["ip"]
     listener = listen_at(rank_address("") * (first["upgrade"] == "yes" ? "" : "?upgrade=no"), 0, 0.0)
     Timer(Distributed.worker_timeout()) do _
         keeper_stream[] === nothing || return
-        println(stderr, "rank $(ranks.rank): nothing was heard of rank 0 within $(Distributed.worker_timeout()) s")
+        println(stderr, "rank $(ranks.rank): no message of rank 0 within $(Distributed.worker_timeout()) s")
         exit(1)
     end
     @async serve_connections(listener)

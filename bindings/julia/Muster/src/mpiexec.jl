@@ -34,7 +34,7 @@ end
 
 place_of(worker::Launched) = worker.place
 
-"What a rank that mpiexec has started for a master outside runs. Does not return."
+"The main function of a rank that mpiexec has started for a master outside of the job. Does not return."
 function serve_ranks(input::IO = stdin, output::IO = stdout)
     until = time() + Distributed.worker_timeout()
     context = passing_context()
@@ -50,8 +50,8 @@ function serve_ranks(input::IO = stdin, output::IO = stdout)
     serve_job(job, job["listen $rank"]) do address
         card = place_card()
         card["address"] = address
-        for told in gather(mpi, card, until)
-            rank == 0 && write(output, string(READY_HEAD, join([told[key] for key in ("address", "host", "name", "ip", "ospid")], ' '), '\n'))
+        for card_of_rank in gather(mpi, card, until)
+            rank == 0 && write(output, string(READY_HEAD, join([card_of_rank[key] for key in ("address", "host", "name", "ip", "ospid")], ' '), '\n'))
         end
         flush(output)
     end

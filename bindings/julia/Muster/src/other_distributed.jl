@@ -5,8 +5,8 @@
     MusterManager(DistributedNext, count; transport = "shm", ...)
     MusterManager(DistributedNext, machines; transport = "tcp", ...)
 
-The same for the package DistributedNext: `DistributedNext.addprocs(MusterManager(DistributedNext, 4))`. Ranks of MPI jobs, workers that
-come by themselves and shared arrays are there for Distributed alone. Load this package before the first `addprocs`.
+The same for the package DistributedNext: `DistributedNext.addprocs(MusterManager(DistributedNext, 4))`. Ranks of MPI jobs,
+elastic workers and shared arrays work with Distributed alone. Load this package before the first `addprocs`.
 """
 MusterManager(distributed::Module, given...; options...) =
     nameof(distributed) === :Distributed ? MusterManager(given...; options...) :

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The ranks of an MPI job before there is anything between them: MPI is initialised (by the plug-in, unless the program
-# has), and each rank shows all others a card. The job's secret goes round this way, if nobody has given one.
+# has), and each rank sends a card to all others, with the secret of the job if none was configured.
 
 # What is called of MPI. Handles are addresses with Open MPI and numbers with MPICH: both go through as a word.
 struct MPILibrary
@@ -125,7 +125,7 @@ struct Ranks
 end
 card_of(ranks::Ranks, rank::Int) = ranks.cards[rank + 1]
 
-# All ranks call it once. `ours`: what rank 0 has to tell all others. Afterwards all have rank 0's secret.
+# All ranks call it once. `ours`: the values that rank 0 sends to all others. Afterwards all have rank 0's secret.
 function meet_ranks(ours::Dict{String, String})::Ranks
     until = time() + Distributed.worker_timeout()
     given = secret_is_given()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# A rendezvous: who is in, and with which rank.
+# A rendezvous: the members of a round and their ranks.
 
 """
     Muster.Rendezvous
 
-One member of a run, made by [`Muster.rendezvous`](@ref). [`Muster.join_round`](@ref) gives a round,
-[`Muster.next_event`](@ref) what happens, [`Muster.leave`](@ref) leaves; `close(member)` leaves, too, and lets it go.
+A member of a run, made by [`Muster.rendezvous`](@ref). [`Muster.join_round`](@ref) joins a round, [`Muster.next_event`](@ref)
+returns events, [`Muster.leave`](@ref) leaves the round; `close(member)` leaves it, too, and releases the member.
 """
 mutable struct Rendezvous
     handle::Ptr{LowLevel.muster_rendezvous}
@@ -40,11 +40,11 @@ Base.show(io::IO, r::Rendezvous) = print(io, "Muster.Rendezvous(", repr(r.run_id
                       order_key = "", reopen = false, timeout = 60) -> Rendezvous
 
 Opens a rendezvous in a store: any that can transact, watch and lease (`"tcp://host:29400"`, `"etcd://host:2379/prefix"`, a
-[`Muster.Store`](@ref)); or `"static:"`, for given ranks. This process is a member then, but not in: see
-[`Muster.join_round`](@ref). A round has `min` to `max` members; it begins when `max` have joined, or `last_call` seconds after
-`min` have. A member that is not heard of for `keep_alive` times `attempts` seconds is dead; one that is killed, at once, where
-the store sees connections. `address` is what the others find under its rank. `rank`: the preferred one (`static:`, the rank).
-`reopen`: a run that was closed, or has other parameters, begins anew.
+[`Muster.Store`](@ref)); or `"static:"`, for given ranks. This process can take part then; it joins by
+[`Muster.join_round`](@ref). A round has `min` to `max` members; it begins when `max` have joined, or `last_call` seconds
+after `min` have. A member without heartbeats for `keep_alive` times `attempts` seconds counts as dead; if the store sees
+connections, the death of a process is noticed at once. `address`: the text that other members get for its rank. `rank`: the
+preferred rank (`static:`: the rank). `reopen`: opens a run again that was closed or has other parameters.
 """
 function rendezvous(where_::Union{AbstractString, Store}, run_id::AbstractString; min::Integer, max::Integer = min,
                     address::AbstractString = "", last_call::Real = 30, keep_alive::Real = 5, attempts::Integer = 3,
@@ -87,21 +87,21 @@ end
 """
     Muster.leave(member; timeout = 60)
 
-Leaves the round; the others see it go, and do not take it for dead. It may join again.
+Leaves the round; the others get the event `:left`, and it does not count as dead. It may join again.
 """
 leave(r::Rendezvous; timeout::Real = 60) = (ask(r, LowLevel.MUSTER_RENDEZVOUS_LEAVE, "leave a round", timeout); nothing)
 
 """
     Muster.exit_round(member; timeout = Inf)
 
-Waits until all who are still in the round are here, too: so that nobody takes away early what the others need.
+Waits until all members that are in the round have called this, so that none ends while others still need it.
 """
 exit_round(r::Rendezvous; timeout::Real = Inf) = (ask(r, LowLevel.MUSTER_RENDEZVOUS_EXIT, "wait for the others", timeout); nothing)
 
 """
     Muster.abort_round(member, reason = ""; timeout = 60)
 
-Ends the round for all its members, also for those who hang; they are told, and may join the next.
+Ends the round for all its members, also for those that hang; they get the event `:aborted`, and may join the next round.
 """
 abort_round(r::Rendezvous, reason::AbstractString = ""; timeout::Real = 60) =
     (ask(r, LowLevel.MUSTER_RENDEZVOUS_ABORT, "abort a round", timeout, reason); nothing)
@@ -109,12 +109,12 @@ abort_round(r::Rendezvous, reason::AbstractString = ""; timeout::Real = 60) =
 """
     Muster.close_run(member, reason = ""; timeout = 60)
 
-No round begins any more in this run, and who waits for one is told. Nothing else does that.
+Closes the run: no further round begins, and members that wait for one get the event `:closed`. Nothing else closes a run.
 """
 close_run(r::Rendezvous, reason::AbstractString = ""; timeout::Real = 60) =
     (ask(r, LowLevel.MUSTER_RENDEZVOUS_CLOSE, "close a run", timeout, reason); nothing)
 
-"Leaves, if it is in, and lets the member go."
+"Leaves the round, if it is in one, and releases the member."
 function Base.close(r::Rendezvous)
     r.open || return nothing
     LowLevel.muster_rendezvous_cancel(r.handle)
@@ -132,7 +132,7 @@ function Base.close(r::Rendezvous)
     return nothing
 end
 
-"What a member knows just now, as the C struct `muster_rendezvous_state`; it asks nobody."
+"The current state of a member, as the C struct `muster_rendezvous_state`, without a request to the store."
 function state(r::Rendezvous)
     r.open || throw(MusterError(LowLevel.MUSTER_E_CLOSED, "read the state of $(r.run_id)"))
     out = zeroed(LowLevel.muster_rendezvous_state)
@@ -145,9 +145,9 @@ end
 """
     Muster.Round
 
-What a join has given: `number` of the round, `rank` (from 0) of this member, size of the `world`, and a `store` for this round
-alone. Requests there end with a `MusterError` of the status `MUSTER_E_STALE` once the round is over for this member.
-[`Muster.address`](@ref)`(round, rank)` tells where the others are.
+A round that was joined: its `number`, the `rank` (from 0) of this member, the size of the `world`, and a `store` for this
+round alone. Requests to that store throw a `MusterError` with the status `MUSTER_E_STALE` after the round has ended for this
+member. [`Muster.address`](@ref)`(round, rank)` returns the addresses of the others.
 """
 mutable struct Round
     handle::Ptr{LowLevel.muster_round}
@@ -177,15 +177,15 @@ Base.show(io::IO, r::Round) = print(io, "Muster.Round(", r.number, ": rank ", r.
 """
     Muster.join_round(member; timeout = 600) -> Round
 
-Waits for a round and joins it. A member of a round that joins again has left that one. What is waited for in vain is a
-`MusterError` that says how many are missing.
+Joins the next round, and waits until it is complete. A member that is in a round leaves that. After the timeout it throws a
+`MusterError` with the number of missing members.
 """
 function join_round(r::Rendezvous; timeout::Real = 600)
     round = ask(r, LowLevel.MUSTER_RENDEZVOUS_JOIN, "join a round", timeout)
     return Round(convert(Ptr{LowLevel.muster_round}, round))
 end
 
-"Is it known here that the round is over for this member?"
+"Does this member know that the round has ended for it?"
 function is_over(r::Round)
     info = zeroed(LowLevel.muster_round_info)
     check(LowLevel.muster_round_get_info(r.handle, info), "read a round")
@@ -213,9 +213,10 @@ end
 """
     Muster.Event
 
-What [`Muster.next_event`](@ref) gives. `kind` is one of `:joined`, `:last_call`, `:complete`, `:left`, `:dead`, `:waiting`,
-`:aborted`, `:expelled`, `:closed` and `:lost`; `rank` is whose (`:left`, `:dead`; `nothing`: of `count` members), `round` the
-round spoken of, `text` says how it is known and why. `muster/rendezvous.h` tells what `count` counts.
+An event of a member, see [`Muster.next_event`](@ref). `kind` is one of `:joined`, `:last_call`, `:complete`, `:left`,
+`:dead`, `:waiting`, `:aborted`, `:expelled`, `:closed` and `:lost`; `rank` is that of the member concerned (`:left`, `:dead`;
+`nothing`: `count` members), `round` the number of the round, `text` the evidence and the reason. `muster/rendezvous.h`
+defines `count`.
 """
 struct Event
     kind::Symbol

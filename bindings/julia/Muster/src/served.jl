@@ -185,16 +185,16 @@ end
 """
     Muster.transport!(scheme; connect, listen, local_only = false)
 
-Makes Julia itself the carrier of `scheme://...` addresses, in this process.
+Registers functions of this process as the transport of `scheme://...` addresses.
 
 - `connect(address) -> io`: a connected `IO` for an address.
 - `listen(address, arrived) -> (address, close)`: listens; calls `arrived(io, peer)` for each connection, from a task of
   its own; gives the address peers dial and a function that stops it.
 - `local_only`: bytes never leave this host, so they need not be sealed.
 
-Both run in tasks and may wait. What they throw fails the `dial` or `listen` that asked, with its text, and so does a result
-that is neither an `IO` nor an address of this scheme. A process that dials needs the transport as much as one that listens;
-for workers see the `setup` of [`MusterManager`](@ref).
+Both run in tasks and may wait. If they throw, the `dial` or `listen` fails with that text; also if the result is not an `IO`,
+or not an address of this scheme. Processes that dial need the transport as well as those that listen; for workers see the
+`setup` of [`MusterManager`](@ref).
 """
 function transport!(scheme::AbstractString; connect, listen, local_only::Bool = false)
     e = running()

@@ -33,7 +33,7 @@ else
     @inline nothing_else_to_do() = isempty(Base.Workqueue)
 end
 
-# The pace of a large transfer. While bytes move, nothing is armed and nobody needs waking. When none do, the only transfer
+# The pace of a large transfer. While bytes move, nothing is armed and no task has to be woken. When none do, the only transfer
 # of the process waits inside the library for its next piece, for a moment; one of several lets the others have their turn.
 # Only when that does not help it parks.
 mutable struct Pace

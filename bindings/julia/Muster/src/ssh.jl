@@ -55,7 +55,8 @@ end
 function cpu_threads(machine::Machine, params)
     text = readchomp(ssh(ssh_flags(machine, params), machine.target, "nproc"))
     count = tryparse(Int, text)
-    count === nothing && throw(Distributed.LaunchWorkerError("$(machine.target) does not tell its CPU threads: $(repr(text))"))
+    count === nothing &&
+        throw(Distributed.LaunchWorkerError("$(machine.target) does not report its CPU threads: $(repr(text))"))
     return count
 end
 
@@ -77,7 +78,7 @@ function launch_there(m::MusterManager, params, machine::Machine, number)
     return config
 end
 
-# Where the worker listens: the address it is told to bind, else the one its host is known by; behind a tunnel, loopback.
+# Address at which the worker listens: the configured one, otherwise that of the name of its host; with a tunnel, loopback.
 function remote_address(m::MusterManager, machine::Machine, params, number)
     if is_star(m.transport)
         params[:tunnel] && throw(ArgumentError("no tunnel for a star: the worker dials the broker, whose address has to be in reach"))

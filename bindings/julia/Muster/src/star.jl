@@ -4,8 +4,8 @@
 """
     Muster.Broker
 
-Made by [`Muster.broker`](@ref). `Muster.address(broker)` gives the address members use, `Muster.stats(broker)` its figures,
-`close(broker)` ends it.
+A broker made by [`Muster.broker`](@ref). `Muster.address(broker)` is the address for members, `Muster.stats(broker)` has its
+counters, `close(broker)` ends it.
 """
 mutable struct Broker
     handle::Ptr{LowLevel.muster_broker}
@@ -21,17 +21,17 @@ end
     Muster.broker(address = "zmq://127.0.0.1:0/"; parent = "", curve = true, open = false, window = 0, members = 0,
                   curve_file = "", broker_secret = "") -> Broker
 
-Runs a broker in this process, on threads of its own: the middle of a star. Port 0 listens anywhere. Members prove the
-secret of this process's context; see `secret` of [`Muster.configure!`](@ref) and `MUSTER_SECRET_FILE`.
+Runs a broker, the centre of a star, in this process, on threads of its own. Port 0: any port. Members prove the secret of the
+context of this process; see `secret` of [`Muster.configure!`](@ref) and `MUSTER_SECRET_FILE`.
 
 - `parent`: address of the broker above this one.
-- `curve = false`: no encryption; members say `?curve=no`. `open = true`: no proof of the secret, either.
+- `curve = false`: no encryption; members use `?curve=no`. `open = true`: no proof of the secret, either.
 - `curve_file`: file with CURVE keys, in place of those derived from the secret; see the guide on the star. Members name
   theirs by `MUSTER_CURVE_FILE`.
 - `broker_secret`: text that brokers alone have, at least 16 bytes; left out: `MUSTER_BROKER_SECRET_FILE`,
   `MUSTER_BROKER_SECRET`, or none. `Muster.address(broker)` then contains the broker's public key, and members that use this
   address accept no other process as their broker. A broker with a `parent` needs it.
-- `window`: most bytes on their way from one member to one other. `members`: how many there may be at a time.
+- `window`: maximum bytes in transit from one member to another. `members`: maximum number of members.
 """
 function broker(address::AbstractString = "zmq://127.0.0.1:0/"; parent::AbstractString = "", curve::Bool = true,
                 open::Bool = false, window::Integer = 0, members::Integer = 0, curve_file::AbstractString = "",
@@ -65,7 +65,7 @@ Base.show(io::IO, b::Broker) = print(io, "Muster.Broker(", address(b), b.open ? 
 """
     close(broker::Muster.Broker; timeout = 0)
 
-Stops it. Its members lose their connections; what is on its way to them has `timeout` seconds to get there.
+Stops the broker. Its members lose their connections; bytes in transit to them are delivered for up to `timeout` seconds.
 """
 function Base.close(b::Broker; timeout::Real = 0)
     b.open || return nothing
@@ -113,7 +113,7 @@ function broker_place(s::StarAddress)
     return String(match(r"^zmq://([^/]*)/", address(b)).captures[1])
 end
 
-# Before workers are started: is there a broker, and does it let us in? One that is not there yet is waited for.
+# Before workers are started: connects to the broker, and waits for one that does not run yet.
 # (A name is claimed, and given back.)
 function meet_broker(m)
     is_star(m.transport) || return nothing
@@ -130,11 +130,11 @@ function star_address(m, number)
 end
 
 # What peers dial: the listener's address, with those options that both sides have to write.
-function dialled_at(told::String, asked::String)
-    occursin('?', asked) || return told
+function dialled_at(dialled::String, asked::String)
+    occursin('?', asked) || return dialled
     for option in split(split(asked, '?'; limit = 2)[2], '&')
         startswith(option, "auth=") || startswith(option, "seal=") || continue
-        occursin(option, told) || (told *= (occursin('?', told) ? "&" : "?") * option)
+        occursin(option, dialled) || (dialled *= (occursin('?', dialled) ? "&" : "?") * option)
     end
-    return told
+    return dialled
 end

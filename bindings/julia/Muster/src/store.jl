@@ -10,7 +10,7 @@ Opens a store: `"tcp://host:29400"`, `"unix:///path"`, `"memory:name"`, `"file:/
 [`Muster.await`](@ref), [`Muster.add!`](@ref), [`Muster.compare_set!`](@ref), [`Muster.list`](@ref), [`Muster.changes`](@ref),
 [`Muster.enqueue!`](@ref), [`Muster.dequeue!`](@ref), [`Muster.barrier`](@ref), [`Muster.lease`](@ref), `view(store,
 "prefix/")`; and [`Muster.transact`](@ref), of which all these are made. Keys and values are bytes, given and returned as
-`String`; values may be given as `Vector{UInt8}`, too. `close(store)` ends requests under way with `MUSTER_E_CANCELED`.
+`String`; values may be given as `Vector{UInt8}`, too. `close(store)` ends current requests with `MUSTER_E_CANCELED`.
 """
 mutable struct Store
     handle::Ptr{LowLevel.muster_store}
@@ -87,7 +87,7 @@ Base.show(io::IO, s::Store) = print(io, "Muster.Store(", repr(s.name), ")")
 """
     view(store::Muster.Store, prefix) -> Store
 
-The same store, where every key and queue has a prefix that the view adds and takes away.
+A view of the same store, which adds a prefix to every key and queue, and removes it from results.
 """
 function Base.view(s::Store, prefix::AbstractString)
     text = String(prefix)
@@ -163,9 +163,9 @@ end
 """
     Muster.transact(store, ops...; timeout = Inf) -> StoreResult
 
-Does all operations at one moment, or none; `result.done` is `false` if a condition did not hold, and then `result.entries`
-show what is there. See [`Muster.op`](@ref). `:get`, `:wait` and `:pop` hold up the whole request until another process has
-set the key or filled the queue; the request does not wait for keys that its own earlier operations set, nor for values
+Performs all operations atomically, or none; `result.done` is `false` if a condition did not hold, and then `result.entries`
+show the current values. See [`Muster.op`](@ref). With `:get`, `:wait` and `:pop` the whole request waits until another
+process has set the key or filled the queue; it does not wait for keys that its own earlier operations set, nor for values
 that they push. A request that times out throws a `MusterError` that names the missing keys or queues.
 
     Muster.transact(store, Muster.op(:set, "starter", "me"; if_absent = true), Muster.op(:add, "jobs", number = 1))
@@ -237,14 +237,17 @@ Base.setindex!(s::Store, value, key::AbstractString) = (transact(s, op(:set, key
 Base.haskey(s::Store, key::AbstractString) = only_entry(s, op(:check, key)).present
 Base.delete!(s::Store, key::AbstractString) = (transact(s, op(:delete, key)); s)
 
-"The value of the key, or else the default, which is set: whichever process comes first, all get its value."
+"""
+The value of the key; if it does not exist, sets it to the default. Of several processes the first one sets it, and all get
+its value.
+"""
 function Base.get!(s::Store, key::AbstractString, default)
     result = transact(s, op(:set, key, default; if_absent = true))
     return result.done ? String(bytes_of(default)) : result.entries[1].value
 end
 Base.get!(default, s::Store, key::AbstractString) = haskey(s, key) ? s[key] : get!(s, key, default())
 
-"Deletes the key and returns its value, at one moment."
+"Deletes the key and returns its value, atomically."
 function Base.pop!(s::Store, key::AbstractString, default...)
     found = transact(s, op(:read, key), op(:delete, key)).entries[1]
     found.present && return found.value
@@ -268,7 +271,7 @@ Base.keys(s::Store, prefix::AbstractString = "") = [found.key for found in list_
 """
     Muster.list(store, prefix = "") -> (pairs, revision)
 
-All keys that begin with `prefix`, with their values, and the revision from which [`Muster.changes`](@ref) goes on.
+All keys that begin with `prefix`, with their values, and the revision from which [`Muster.changes`](@ref) continues.
 """
 function list(s::Store, prefix::AbstractString = "")
     found = list_entries(s, :list, prefix)
@@ -291,7 +294,7 @@ end
     Muster.await(store, key; timeout = Inf) -> String
     Muster.await(store, keys; timeout = Inf)
 
-Waits until the key is there, and gives its value; or until all of several keys are there.
+Waits until the key exists, and returns its value; or until all of several keys exist.
 """
 await(s::Store, key::AbstractString; timeout::Real = Inf) = only_entry(s, op(:get, key); timeout = timeout).value
 await(s::Store, keys::AbstractVector; timeout::Real = Inf) =
@@ -307,7 +310,7 @@ set!(s::Store, key::AbstractString, value; options...) = transact(s, op(:set, ke
 """
     Muster.compare_set!(store, key, expected => value) -> Bool
 
-Sets a key if its value is `expected`; with `nothing`, if it is not there.
+Sets a key if its value is `expected`; with `nothing`, if it does not exist.
 """
 compare_set!(s::Store, key::AbstractString, (expected, value)::Pair) = expected === nothing ?
     set!(s, key, value; if_absent = true) : set!(s, key, value; if_value = expected)
@@ -315,14 +318,14 @@ compare_set!(s::Store, key::AbstractString, (expected, value)::Pair) = expected 
 """
     Muster.add!(store, key, number = 1) -> Int
 
-Adds to a decimal number (one that is not there counts as 0), and gives the sum.
+Adds to a decimal number (a key that does not exist counts as 0), and returns the sum.
 """
 add!(s::Store, key::AbstractString, number::Integer = 1) = Int(only_entry(s, op(:add, key; number = number)).number)
 
 """
     Muster.enqueue!(store, queue, value; most = 0) -> Int
 
-Puts a value at the end of a queue of at most `most` values (0: 65536), and gives the queue's length.
+Appends a value to a queue of at most `most` values (0: 65536), and returns the length of the queue.
 """
 enqueue!(s::Store, queue::AbstractString, value; most::Integer = 0) =
     Int(only_entry(s, op(:push, queue, value; number = most)).number)
@@ -330,14 +333,15 @@ enqueue!(s::Store, queue::AbstractString, value; most::Integer = 0) =
 """
     Muster.dequeue!(store, queue; timeout = Inf) -> String
 
-Takes the first value of a queue; waits until there is one.
+Takes the first value of a queue; waits while the queue is empty.
 """
 dequeue!(s::Store, queue::AbstractString; timeout::Real = Inf) = only_entry(s, op(:pop, queue); timeout = timeout).value
 
 """
     Muster.barrier(store, name, rank, count; timeout = Inf)
 
-Waits until all of `count` members are there, each with its own rank from 0. What is in vain names the ranks that are missing.
+Waits until all of `count` members have called it, each with its own rank from 0. After the timeout the error names the
+missing ranks.
 """
 barrier(s::Store, name::AbstractString, rank::Integer, count::Integer; timeout::Real = Inf) =
     (transact(s, op(:barrier, name; rank = rank, count = count); timeout = timeout); nothing)
@@ -345,8 +349,8 @@ barrier(s::Store, name::AbstractString, rank::Integer, count::Integer; timeout::
 """
     Muster.changes(store, prefix, revision; timeout = Inf) -> (pairs, revision)
 
-Waits for changes of keys that begin with `prefix`, behind a revision: pairs of a key and its value, or `nothing` for one that
-was deleted; and the revision to go on from. Nothing is missed in between.
+Waits for changes after a revision of keys that begin with `prefix`: pairs of a key and its value, or `nothing` for a key that
+was deleted; and the revision from which to continue, without gaps.
 
     found, revision = Muster.list(store, "rank/")
     while true

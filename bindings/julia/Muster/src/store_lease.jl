@@ -4,8 +4,9 @@
 """
     Muster.lease(store, seconds; connected = false, timeout = 60) -> Lease
 
-Keys that are set with a lease go when it ends: after `seconds` in which this process did not keep it, which it does as long as
-it and the lease live; with `close(lease)`; and, if it is `connected`, at once when this process is killed.
+Makes a lease: keys that are set with it are deleted when it ends. It ends after `seconds` without a renewal, which this
+process sends until it ends or the lease is collected; by `close(lease)`; and, if it is `connected`, at once when this process
+is killed.
 """
 mutable struct Lease
     handle::Ptr{LowLevel.muster_lease}
@@ -35,7 +36,7 @@ function release(l::Lease)
     return nothing
 end
 
-"Ends a lease: its keys go at once. The store is asked, and not waited for."
+"Ends a lease: its keys are deleted. The request is sent, and its reply is not awaited."
 function Base.close(l::Lease)
     l.handle == C_NULL || LowLevel.muster_lease_end(l.handle, 0, C_NULL)
     return release(l)
@@ -47,8 +48,8 @@ end
     Muster.StoreServer(address = "tcp://127.0.0.1:0"; data_dir = "")
 
 Serves a store to other processes, on a thread of the library. `Muster.address(server)` gives the URL that they open; they
-prove the secret of this process's context, see [`Muster.configure!`](@ref) and `MUSTER_SECRET_FILE`. With a `data_dir` it
-outlives its process. `close(server)` ends it.
+prove the secret of this process's context, see [`Muster.configure!`](@ref) and `MUSTER_SECRET_FILE`. With a `data_dir` its
+contents outlive the process. `close(server)` ends it.
 """
 mutable struct StoreServer
     handle::Ptr{LowLevel.muster_store_server}

@@ -14,7 +14,8 @@ const TURN_BYTES = 4 << 20      # moved at a stretch before other tasks get a tu
     MusterStream <: IO
 
 A duplex byte stream made by [`Muster.dial`](@ref) or by `accept` on a [`Muster.Listener`](@ref). Writes are gathered
-until `flush` (or 64 KiB), `close` or [`Muster.closewrite`](@ref). When the peer has finished writing, `eof` is `true` and reading
+until `flush` (or 64 KiB), `close` or [`Muster.closewrite`](@ref). When the peer has finished writing, `eof` is `true` and
+reading
 throws `EOFError`; when the peer died, aborted the stream or cannot be reached any more, `eof` and every read throw
 `Base.IOError` with the reason, after everything that arrived before was read. One task reads and one writes at a time;
 `lock(stream)` lets tasks take turns.
@@ -36,7 +37,7 @@ mutable struct MusterStream <: IO
     ended::Bool         # nothing more will be read
     finished::Bool      # this side has finished writing
     over::Bool          # both directions have ended
-    silent::Bool        # the peer has not been heard of for a while
+    silent::Bool        # no bytes of the peer for a while
     shielded::Bool      # carries whole messages of Distributed: see wait_shielded and write_all
     worker::Int         # the number of Distributed's process at the other end; 0: see worker_at
     exited::DataType    # what a write throws when that process has ended
@@ -184,7 +185,7 @@ end
     return 0
 end
 
-# Looks again and again for a short while without arming the watch, so that the peer need not wake anybody. (A timeout
+# Polls for a short time without arming the watch, so that the peer need not wake this process. (A timeout
 # of 1 ns is over at once; with 0 the library would arm the watch.)
 @noinline function read_awake(s::MusterStream, p::Ptr{UInt8}, n::Int)::Int
     until = time_ns() + AWAKE_NS

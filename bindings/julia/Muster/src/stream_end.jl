@@ -27,7 +27,7 @@ end
 """
     Muster.abort(stream, code = 0, text = "")
 
-Ends both directions at once and tells the peer why.
+Ends both directions at once; the peer gets the reason.
 """
 function abort(s::MusterStream, code::Integer = 0, text::AbstractString = "")
     sentence = String(text)
@@ -40,7 +40,7 @@ end
 """
     Muster.reason(stream) -> String
 
-Why the stream ended: a sentence, empty while it has not. After `close(stream)` it is what it was then.
+The reason for the end of the stream, as a sentence; empty before it. `close(stream)` does not change it.
 """
 function reason(s::MusterStream)
     detail = blank_error()
@@ -102,7 +102,7 @@ end
 """
     Muster.stats(stream)
 
-The stream's figures since its start, as the C struct `muster_stream_stats`; of a closed one up to its end.
+The counters of the stream since its start, as the C struct `muster_stream_stats`; of a closed one up to its end.
 """
 function stats(s::MusterStream)
     last_state = s.last_state

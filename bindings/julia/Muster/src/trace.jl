@@ -17,7 +17,8 @@ import ..Muster: LowLevel, Group, blank_error, check, deadline_ns, in_pool
 """
     Muster.Trace.start(name = ""; events = 0)
 
-Begins a trace; each thread keeps so many `events` (0: 8192), the newest ones. `name`: of this process; by default that of the program.
+Begins a trace; each thread keeps so many `events` (0: 8192), the newest ones. `name`: of this process; by default that of the
+program.
 """
 function start(name::AbstractString = ""; events::Integer = 0)
     text, detail = String(name), blank_error()
@@ -69,7 +70,8 @@ end
 """
     Muster.Trace.mark(name, flow = 0)
 
-Marks a moment. Those with the same `flow` are connected by arrows, in all processes: a number, or the name of what is passed on.
+Marks a moment. Those with the same `flow` are connected by arrows, in all processes: a number, or the name of what is passed
+on.
 """
 mark(name::AbstractString, flow::AbstractString) = mark(name, flow_of(flow))
 function mark(name::AbstractString, flow::Integer = 0)
@@ -81,7 +83,8 @@ end
 """
     Muster.Trace.state()
 
-`on`, the number of `events` and `threads`, and of [`Muster.Trace.align`](@ref) `offset` and `offset_error` in seconds; the error is
+`on`, the number of `events` and `threads`, and of [`Muster.Trace.align`](@ref) `offset` and `offset_error` in seconds; the
+error is
 `nothing` if it was not measured.
 """
 function state()

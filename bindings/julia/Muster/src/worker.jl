@@ -37,7 +37,7 @@ function read_job(io::IO)
     end
 end
 
-# tcp://auto:0 means the address this host is known by; peers are told the same.
+# tcp://auto:0 means the address of the name of this host, which is also the one for peers.
 listening_address(text) = replace(text, "tcp://auto:" => string("tcp://", known_as(), ':'))
 
 function known_as()
@@ -52,7 +52,7 @@ end
 """
     Muster.serve(input = stdin, output = stdout)
 
-What a worker process runs: `julia -e 'using Muster; Muster.serve()'`. Does not return.
+The main function of a worker process: `julia -e 'using Muster; Muster.serve()'`. Does not return.
 """
 function serve(input::IO = stdin, output::IO = stdout)
     job = read_job(input)
@@ -64,7 +64,7 @@ function serve(input::IO = stdin, output::IO = stdout)
     end
 end
 
-function serve_job(tell, job, wanted)
+function serve_job(report, job, wanted)
     Distributed.init_worker(job["cookie"], MusterManager())
     settings[:secret] = hex2bytes(job["secret"])
     settings[:upgrade] = job["upgrade"] == "yes"
@@ -77,13 +77,13 @@ function serve_job(tell, job, wanted)
     end
     where_ = listening_address(wanted)
     if isempty(job["setup"])
-        # Whoever started this process waits that long; the reason shall still reach it.
+        # The launcher waits for this time; it should receive the reason.
         listener = listen_at(where_, 0, 0.8 * Distributed.worker_timeout())
     else
         include_string(Main, String(hex2bytes(job["setup"])), "setup")
         listener = Base.invokelatest(listen, where_)
     end
-    tell(dialled_at(address(listener), where_))
+    report(dialled_at(address(listener), where_))
     @async serve_connections(listener)
     Distributed.check_master_connect()
     wait_for_ever()
@@ -112,7 +112,7 @@ function outlive_master()
     return nothing
 end
 
-# A rank of an MPI job waits for its master; what others find in their job, it hears from it.
+# A rank of an MPI job waits for its master, which sends the settings that others find in their environment.
 function become_worker(_, cookie, folder)
     Distributed.cluster_cookie(String(cookie))
     isempty(folder) || cd(folder)
