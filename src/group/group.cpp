@@ -24,6 +24,9 @@ constexpr int64_t reason_timeout_ns = 1'000'000'000;
 uint64_t abort_code(const Error &why) noexcept {
     return uint64_t{static_cast<uint32_t>(why.status)} << 32 | why.rank;
 }
+Error cancelled(uint32_t rank) noexcept {
+    return Error::make(MUSTER_E_CANCELED, "rank %u: an operation was cancelled", rank);
+}
 // How the failure of another member looks here: its own time limits and resources are not those of this member.
 Status status_elsewhere(Status status) noexcept {
     return status == MUSTER_E_PEER || status == MUSTER_E_MISMATCH || status == MUSTER_E_PROTOCOL ? status
@@ -169,8 +172,10 @@ Error Group::stream_ended(Stream &stream, uint32_t rank, Status status) noexcept
         // Over shared memory this thread can notice the end before the loop has received the reason. Not so between two
         // ends in one context, where a stream that was closed in order has none.
         Deadline soon(reason_timeout_ns);
-        context_->wait(turn_signal_, soon, lock_, [&]() -> Status { return failed_ ? MUSTER_OK : MUSTER_AGAIN; });
+        const auto waited =
+            context_->wait(turn_signal_, soon, lock_, [&]() -> Status { return failed_ ? MUSTER_OK : MUSTER_AGAIN; });
         if (Error before = failure(); before.status != MUSTER_OK) return before;
+        if (waited == MUSTER_E_CANCELED) return fail(cancelled(this->rank())); // not because of that member
         reason = stream.reason(&code, &why);
     }
     if (reason == MUSTER_E_ABORTED && code != 0) {
@@ -209,9 +214,9 @@ Error Group::board_failed(Status status) noexcept {
 }
 
 void Group::cancel() noexcept {
-    fail(Error::make(MUSTER_E_CANCELED, "rank %u: an operation was cancelled", rank()));
-    // The loop thread, which ends the operation's reads, cannot wait for it.
-    if (context_->on_loop()) return;
+    fail(cancelled(rank()));
+    // The loop thread, which ends the operation's reads, cannot wait for it, nor a function that the operation calls.
+    if (context_->on_loop() || HostReduction::is_inside()) return;
     Deadline none(-1);
     context_->wait(turn_signal_, none, lock_, [&]() -> Status { return performs_ ? MUSTER_AGAIN : MUSTER_OK; });
 }

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "group/host_reduction.hpp"
 
+#include "base/uncancelled.hpp"
+
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <utility>
 
 namespace muster {
+
+namespace {
+thread_local bool inside = false; // this thread executes a function of the host
+}
+
+bool HostReduction::is_inside() noexcept {
+    return inside;
+}
 
 Result<Ref<HostReduction>> HostReduction::make(Group &group, Queue &queue, const Reduction &of_host,
                                                Deadline deadline) {
@@ -31,7 +42,8 @@ Reduction HostReduction::reduction() noexcept {
     return made;
 }
 
-// The thread that performs the operation. After a failure the group has failed, so the operation ends soon.
+// The thread that performs the operation. After a failure the group has failed, so the operation ends soon. A cancel
+// ends the wait before it fails the group (BegunCall::cancel()), so the group is failed here.
 void HostReduction::combine(const void *input, void *inout, uint64_t count) noexcept {
     if (status_ != MUSTER_OK) return;
     {
@@ -45,19 +57,22 @@ void HostReduction::combine(const void *input, void *inout, uint64_t count) noex
         const std::lock_guard hold(lock_);
         return state_ == State::done;
     });
-    if (status_ != MUSTER_OK) { // a call that has begun uses the arrays to its end
-        Deadline endless(-1);
-        group_->context().wait(changed_, endless, lock_, [&]() -> Status {
-            if (state_ == State::running) return MUSTER_AGAIN;
-            state_ = State::idle;
-            return MUSTER_OK;
-        });
+    if (status_ == MUSTER_OK) return;
+    { // A call that has begun uses the arrays to its end, and no cancel shortens that.
+        const Uncancelled guard;
+        std::unique_lock hold(lock_);
+        ended_.wait(hold, [this] { return state_ != State::running; });
+        state_ = State::idle;
     }
+    // The arrays are not combined: nothing of this operation may reach another member any more.
     if (status_ == MUSTER_TIMEOUT || status_ == MUSTER_AGAIN)
         group_->fail(Error::make(MUSTER_E_ABORTED,
                                  "rank %u: no thread has taken entries of the queue in time, in which the reduction of "
                                  "the host is called",
                                  group_->rank()));
+    else
+        group_->fail(Error::make(status_, "rank %u: the reduction of the host was not called: %s", group_->rank(),
+                                 muster_status_text(status_)));
 }
 
 uint32_t HostReduction::on_fd(uint32_t) noexcept {
@@ -68,13 +83,15 @@ uint32_t HostReduction::on_fd(uint32_t) noexcept {
         if (state_ != State::posted) return 0;
         state_ = State::running;
     }
+    const bool was_inside = std::exchange(inside, true);
     of_host_.combine(of_host_.user, input_, inout_, count_);
+    inside = was_inside;
     {
         const std::lock_guard hold(lock_);
         state_ = State::done;
     }
+    ended_.notify_all();
     group_->notify_change();
-    group_->context().notify(changed_);
     return 0; // no entry of the queue
 }
 

@@ -5,6 +5,8 @@
 #include "base/fd.hpp"
 #include "group/group.hpp"
 
+#include <condition_variable>
+
 namespace muster {
 
 class HostReduction final : public Object, private Source {
@@ -15,6 +17,8 @@ class HostReduction final : public Object, private Source {
     Reduction reduction() noexcept;
     // OK, unless the function was not called: the result of the operation is of no use then.
     Status status() const noexcept { return status_; } // once the operation is over
+    // Is the calling thread inside a function of the host? An operation does not end before that returns.
+    static bool is_inside() noexcept;
 
   private:
     enum class State { idle, posted, running, done };
@@ -29,9 +33,9 @@ class HostReduction final : public Object, private Source {
     const Ref<Queue> queue_;
     const Reduction of_host_;
     Deadline deadline_;
-    const Fd event_; // readable where arrays are to be combined
-    Signal changed_;
-    std::mutex lock_; // guards these; after the lock of the group
+    const Fd event_;                // readable where arrays are to be combined
+    std::condition_variable ended_; // a call of the function has ended
+    std::mutex lock_;               // guards these; after the lock of the group
     State state_ = State::idle;
     const void *input_ = nullptr;
     void *inout_ = nullptr;

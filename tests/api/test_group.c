@@ -4,6 +4,9 @@
 #include "group_run.h"
 
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
 
 // ---- results ----------------------------------------------------------------------------------------------------
 
@@ -270,7 +273,11 @@ static void begin_and_forget(member *me) {
         muster_completion done;
         CHECK_OK(muster_queue_next(queue, 30 * second, &done, &error), error);
         CHECK(done.kind == MUSTER_DONE_CALL && done.tag == 7);
-        CHECK(done.status == MUSTER_TIMEOUT || done.status == MUSTER_E_ABORTED || done.status == MUSTER_E_CANCELED);
+        if (done.status != MUSTER_TIMEOUT && done.status != MUSTER_E_ABORTED && done.status != MUSTER_E_CANCELED) {
+            fprintf(stderr, "rank %u, with the value %lld: %s: %s\n", me->rank, (long long)value,
+                    muster_status_name(done.status), error.message);
+            abort();
+        }
     }
     CHECK(muster_group_barrier(me->group, second, &error) < 0);
     muster_queue_release(queue);
@@ -283,6 +290,75 @@ static void test_a_function_that_nobody_calls_ends_the_operation(void **state) {
         bool shared = cancels;
         run_members(3, &(member){.shared = &shared}, begin_and_forget);
         run_members(3, &(member){.flags = MUSTER_GROUP_NO_SHARED_MEMORY, .shared = &shared}, begin_and_forget);
+    }
+}
+
+/* A cancel while a function of the host runs: from another thread it returns after the function, which uses the arrays
+ * to its end; from inside the function it returns at once. Either way the operation ends with the cancel. */
+typedef struct cancelling {
+    muster_queue *queue;
+    bool is_inside;
+    _Atomic bool has_entered, has_left;
+    pthread_t thread;
+} cancelling;
+
+static void *cancel_from_outside(void *argument) {
+    cancelling *c = argument;
+    while (!atomic_load(&c->has_entered)) sched_yield();
+    CHECK(muster_queue_cancel_operation(c->queue, 7) == MUSTER_OK);
+    CHECK(atomic_load(&c->has_left));
+    return NULL;
+}
+static void combine_until_cancelled(void *user, const void *input, void *inout, uint64_t count) {
+    (void)input, (void)count;
+    cancelling *c = user;
+    atomic_store(&c->has_entered, true);
+    if (c->is_inside) {
+        CHECK(muster_queue_cancel_operation(c->queue, 7) == MUSTER_OK);
+    } else {
+        /* Longer than the cancel takes to come to its wait; if it is slower, the test sees less, and does not fail. */
+        const struct timespec delay = {0, 50000000};
+        nanosleep(&delay, NULL);
+    }
+    memset(inout, 0, 8); /* the array is still there */
+    atomic_store(&c->has_left, true);
+}
+static void cancel_a_running_function(member *me) {
+    cancelling c = {.is_inside = *(const bool *)me->shared};
+    muster_error error = {0};
+    uint32_t number;
+    int64_t value = me->rank + 1;
+    CHECK(muster_queue_create(me->context, NULL, &c.queue, NULL) == MUSTER_OK);
+    CHECK(muster_group_add_reduction(me->group, 8, combine_until_cancelled, &c, &number) == MUSTER_OK);
+    const muster_group_operation operation = {.struct_size = sizeof operation,
+                                              .kind = MUSTER_GROUP_ALL_REDUCE,
+                                              .type = MUSTER_TYPE_OF_REDUCTION,
+                                              .reduction = number,
+                                              .count = 1,
+                                              .output = &value};
+    const muster_status begun = muster_group_begin(me->group, &operation, 30 * second, c.queue, 7, &error);
+    CHECK(begun == MUSTER_OK || begun == MUSTER_E_ABORTED); /* the other member has ended the group before */
+    if (begun == MUSTER_OK) {
+        const bool has_thread = me->rank == 0 && !c.is_inside;
+        if (has_thread) CHECK(pthread_create(&c.thread, NULL, cancel_from_outside, &c) == 0);
+        muster_completion done;
+        CHECK_OK(muster_queue_next(c.queue, 30 * second, &done, &error), error);
+        CHECK(done.kind == MUSTER_DONE_CALL && done.tag == 7);
+        /* The other member may have done its part before it learns of the cancel. */
+        CHECK(done.status == MUSTER_E_CANCELED || done.status == MUSTER_E_ABORTED ||
+              (done.status == MUSTER_OK && me->rank == 1 && !c.is_inside));
+        if (has_thread) CHECK(pthread_join(c.thread, NULL) == 0);
+    }
+    muster_queue_release(c.queue);
+    muster_group_release(me->group);
+    me->group = NULL;
+}
+static void test_a_cancel_waits_for_a_function_that_runs(void **state) {
+    (void)state;
+    for (int inside = 0; inside < 2; inside++) {
+        bool shared = inside;
+        run_members(2, &(member){.shared = &shared}, cancel_a_running_function);
+        run_members(2, &(member){.flags = MUSTER_GROUP_NO_SHARED_MEMORY, .shared = &shared}, cancel_a_running_function);
     }
 }
 
@@ -568,6 +644,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_operations_are_performed_in_the_order_in_which_they_were_begun),
         cmocka_unit_test(test_functions_of_the_host_are_called_where_the_queue_is_taken),
         cmocka_unit_test(test_a_function_that_nobody_calls_ends_the_operation),
+        cmocka_unit_test(test_a_cancel_waits_for_a_function_that_runs),
         cmocka_unit_test(test_a_group_is_divided_by_color_and_key),
         cmocka_unit_test(test_members_send_each_other_messages),
         cmocka_unit_test(test_bad_arguments_change_nothing),
