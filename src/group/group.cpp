@@ -270,11 +270,7 @@ Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Dea
     if (!done) {
         // The member is out of step with the others. The call itself returns why; later ones return that it has failed.
         const Status status = done.error().status;
-        Error why = done.error();
-        if (status == MUSTER_TIMEOUT || status == MUSTER_E_WOULD_DEADLOCK || status == MUSTER_E_NOMEM)
-            why = Error::make(MUSTER_E_ABORTED, "rank %u: %s %llu: %s", rank(), name_of_kind(operation.kind),
-                              static_cast<unsigned long long>(ticket.number_) + 1,
-                              status == MUSTER_TIMEOUT ? "timed out" : muster_status_text(status));
+        const Error why = failure_of_group(rank(), operation.kind, ticket.number_ + 1, done.error());
         const Error first = fail(why);
         if (first.status != MUSTER_E_ABORTED || first.rank != rank()) return first;
         if (status != MUSTER_E_ABORTED) return Error::make(status, "%s", first.message);

@@ -82,7 +82,8 @@ class Group final : public Object {
     void get_status(uint32_t rank, muster_group_status &out) noexcept;
     // The first failure is kept, and returned: also if it is an earlier one.
     Error fail(const Error &why) noexcept;
-    void cancel() noexcept; // the operation that is performed; it uses no memory of the host after that
+    Error failure() noexcept; // of the group; OK: it has not failed
+    void cancel() noexcept;   // the operation that is performed; it uses no memory of the host after that
     void host_release() noexcept;
 
     // ---- for the thread that performs an operation (stream_path.cpp, board_path.cpp)
@@ -110,7 +111,6 @@ class Group final : public Object {
     void turn() noexcept;
     void end_at_loop() noexcept;
     void context_closes() noexcept;
-    Error failure() noexcept;
     Error stream_ended(Stream &stream, uint32_t rank, Status status) noexcept;
     Result<Peer *> peer_for_messages(uint32_t rank);
     Result<void> message_failed(Peer &peer, uint32_t rank, Status status, const char *what);

@@ -174,6 +174,14 @@ std::string describe(const Fingerprint &fingerprint) {
     return text;
 }
 
+Error failure_of_group(uint32_t rank, uint32_t kind, uint64_t sequence, const Error &why) {
+    if (why.status != MUSTER_TIMEOUT && why.status != MUSTER_E_WOULD_DEADLOCK && why.status != MUSTER_E_NOMEM)
+        return why;
+    return Error::make(MUSTER_E_ABORTED, "rank %u: %s %llu: %s", rank, name_of_kind(kind),
+                       static_cast<unsigned long long>(sequence),
+                       why.status == MUSTER_TIMEOUT ? "timed out" : muster_status_text(why.status));
+}
+
 Error make_mismatch(uint32_t rank, const Fingerprint &own, uint32_t other_rank, const Fingerprint &other) {
     const uint32_t first = std::min(rank, other_rank), second = std::max(rank, other_rank);
     const std::string texts[] = {describe(rank < other_rank ? own : other), describe(rank < other_rank ? other : own)};

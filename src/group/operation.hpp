@@ -55,6 +55,9 @@ struct GroupMessageHead {
 const char *name_of_kind(uint32_t kind) noexcept;
 std::string describe(const Fingerprint &fingerprint); // "all-reduce 17 of 1000 f64 (sum)"
 // Two members perform different operations.
+// What the group fails with where an operation of this member fails with `why`: time limits and resources of a member
+// are its own, so for the group they are MUSTER_E_ABORTED.
+Error failure_of_group(uint32_t rank, uint32_t kind, uint64_t sequence, const Error &why);
 Error make_mismatch(uint32_t rank, const Fingerprint &own, uint32_t other_rank, const Fingerprint &other);
 
 } // namespace muster

@@ -142,6 +142,9 @@ Result<void> StreamRun::receive(const Incoming &message) {
 }
 
 Result<void> StreamRun::exchange() {
+    // A function of the host that was not called has failed the group: what it should have combined is not sent.
+    if (op_.reduction.combine != nullptr)
+        if (Error why = group_.failure(); why.status != MUSTER_OK) return why;
     bool is_small = true;
     for (const Outgoing &message : out_) is_small = is_small && message.bytes <= small_bytes;
     // With nothing to send, or nothing to receive, no two members can wait for each other to read.
@@ -182,16 +185,13 @@ Result<void> StreamRun::begin_reads(std::vector<Head> &heads, size_t &begun) {
 Result<void> StreamRun::end_reads(const std::vector<Head> &heads, size_t begun, Result<void> so_far) {
     Deadline none(-1);
     while (begun != 0) {
-        if (!so_far) group_.fail(so_far.error());
+        if (!so_far) group_.fail(failure_of_group(me_, op_.kind, fingerprint_.word[0], so_far.error()));
         muster_completion entry;
         Error why;
         const Status status = group_.reads().next(so_far ? deadline_ : none, &entry, &why);
         if (status != MUSTER_OK) {
             if (!so_far) return so_far; // the queue is closed: its reads have ended
-            so_far = status > 0 ? Error::from_status(MUSTER_TIMEOUT) : Error::from_status(status);
-            if (so_far.error().status == MUSTER_TIMEOUT)
-                so_far = Error::make(MUSTER_TIMEOUT, "%s %llu timed out", name_of_kind(op_.kind),
-                                     static_cast<unsigned long long>(fingerprint_.word[0]));
+            so_far = Error::from_status(status > 0 ? Status{MUSTER_TIMEOUT} : status);
             continue;
         }
         if (entry.kind != MUSTER_DONE_READ) continue;
