@@ -291,7 +291,8 @@ MUSTER_API muster_status muster_group_run(muster_group *group, const muster_grou
                                           int64_t timeout_ns, muster_error *error);
 
 /** Begins an operation, as muster_group_run() performs it, on a thread of the library; ::MUSTER_DONE_CALL has its
- * status and its detail. muster_queue_cancel_operation() ends it as a timeout does.
+ * status and its detail. muster_queue_cancel_operation() ends it as a timeout does, and the group with it; the call
+ * waits for a reduction of the host that is running, unless it is made inside that.
  *
  * A reduction of the host is called inside muster_queue_next() or muster_queue_dispatch() of the queue, on the thread
  * that calls these; the descriptor of the queue is readable when that is due. The operation waits for it, up to its
