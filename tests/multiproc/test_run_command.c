@@ -207,7 +207,7 @@ static void test_wrong_arguments_are_named(void **state) {
         {{"--rdzv-conf", "join_timeout", "true", NULL}, "join_timeout is no key=value"},
         {{"--rdzv-conf", "join_timeout=5,last_call=3", "true", NULL}, "last_call: there is no such key"},
         {{"--rdzv_conf=keep_alive_max_attempt=0", "true", NULL}, "keep_alive_max_attempt: 0 is no number from 1"},
-        {{"--rdzv-conf", "is_host=1", "true", NULL}, "the URL of --rdzv says who serves"},
+        {{"--rdzv-conf", "is_host=1", "true", NULL}, "the URL of --rdzv determines the store"},
         {{"--rdzv-conf", "close_timeout=soon", "true", NULL}, "close_timeout: soon"},
         {{"--no-such-thing", "true", NULL}, "no such option"},
         {{"--secret-file", "/nonexistent", "true", NULL}, "/nonexistent"},

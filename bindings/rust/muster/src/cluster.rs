@@ -23,7 +23,7 @@ pub enum Topology {
     MasterWorker,
     /// Each member and its parent; the parent of n is (n - 1) / 2.
     Tree,
-    /// The master and each worker, and two workers of which one names the other in [`Launch::connect_idents`].
+    /// The master and each worker, and two workers of which one names the other in [`Launch::ident`].
     Custom,
 }
 
