@@ -180,7 +180,7 @@ bool ActiveMessages::execute_whole(AmPeer &from, const AmHead &head, const unsig
                 return !from.has_ended();
             }
             const Status sent = from.reply_lent(head.id, {reinterpret_cast<const char *>(lent), bytes});
-            from.flush();            // what there is room for, without another thread
+            from.flush(); // what there is room for, without another thread
             give_bulk_writing(from);
             return sent == MUSTER_OK;
         }
