@@ -32,8 +32,8 @@ constexpr int64_t drain_announced_ns = 100 * ms; // but more was announced
 constexpr int64_t drain_orderly_ns = 2'000 * ms;
 constexpr int posts_per_burst = 32;
 constexpr int polls_when_driven = 16;
-constexpr uint32_t polls_per_look =
-    8; // at the clock, of those that brought nothing; reading it takes a fifth of a poll
+// Polls without a message for each look at the clock, which takes a fifth of a poll.
+constexpr uint32_t polls_per_look = 8;
 } // namespace
 
 int64_t spin_for(const Node &node) {
