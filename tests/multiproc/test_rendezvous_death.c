@@ -76,7 +76,7 @@ static void test_a_killed_member_is_told_long_before_its_lease_is_over(void **st
             const int64_t took = hear(&who[i], expected, line, sizeof line);
             if (took > slowest) slowest = took;
             // The member that leads after two have died finds that their keys are gone, and cannot know the cause.
-            const bool found_gone = left < 3 && strstr(line, "its lease is over") != NULL;
+            const bool found_gone = left < 3 && strstr(line, "its lease has ended") != NULL;
             if (!found_gone && strstr(line, "its connection to the store broke") == NULL) fail_msg("\"%s\"", line);
         }
         printf("the death of rank %u was told after %.2f ms\n", who[victim].rank, (double)slowest / 1e6);
