@@ -20,7 +20,7 @@ from muster._core import lib, ns
 LIMIT = 60
 
 
-def host(folder):
+def host(folder, seconds):
     """Launches two workers, which start when the file `go` exists; broadcasts to both while one worker is stopped; closes."""
     start = f"until [ -e {folder}/go ]; do sleep 0.02; done; exec {sys.executable} -c 'from muster.worker import main; main()'"
     pool = muster.Executor(2, argv=["sh", "-c", start])
@@ -31,7 +31,7 @@ def host(folder):
     bytes_, statuses = b"x" * (1 << 20), (ctypes.c_int32 * 2)()
     members = (ctypes.c_uint32 * 2)(*pool.workers)
     print("broadcasts", flush=True)
-    status = lib.muster_cluster_broadcast(pool.handle, members, 2, b"b", 1, bytes_, len(bytes_), ns(2.5), statuses, None)
+    status = lib.muster_cluster_broadcast(pool.handle, members, 2, b"b", 1, bytes_, len(bytes_), ns(seconds), statuses, None)
     print("broadcast", status, list(statuses), flush=True)
     # A worker that is stopped cannot leave: it is killed after a while.
     pool.close(2.5)
@@ -39,8 +39,9 @@ def host(folder):
 
 
 class Progress(unittest.TestCase):
-    def run_host(self, folder, stderr):
-        return subprocess.Popen([sys.executable, __file__, "host", folder], stdout=subprocess.PIPE, stderr=stderr, text=True,
+    def run_host(self, folder, stderr, seconds):
+        words = [sys.executable, __file__, "host", folder, str(seconds)]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True,
                                 env=dict(os.environ, MUSTER_PROGRESS="1", TERM="xterm"))
 
     def read_until(self, terminal, pattern):
@@ -54,7 +55,7 @@ class Progress(unittest.TestCase):
         self.text = ""
         with tempfile.TemporaryDirectory() as folder:
             terminal, inner = pty.openpty()
-            process = self.run_host(folder, inner)
+            process = self.run_host(folder, inner, 8)  # a line is shown after one second; on a busy machine later
             os.close(inner)
             self.read_until(terminal, r"\rmuster: 0 of 2 workers joined \(\d+ s\)")
             open(os.path.join(folder, "go"), "w").close()
@@ -75,7 +76,7 @@ class Progress(unittest.TestCase):
     def test_in_a_file(self):
         with tempfile.TemporaryDirectory() as folder, open(os.path.join(folder, "err"), "w+") as err:
             open(os.path.join(folder, "go"), "w").close()
-            process = self.run_host(folder, err)
+            process = self.run_host(folder, err, 2.5)
             self.assertIn("closed\n", process.communicate(timeout=LIMIT)[0])
             err.seek(0)
             self.assertEqual((process.returncode, err.read()), (0, ""))
@@ -83,6 +84,6 @@ class Progress(unittest.TestCase):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["host"]:
-        host(sys.argv[2])
+        host(sys.argv[2], float(sys.argv[3]))
     else:
         unittest.main()
