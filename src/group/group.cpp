@@ -216,7 +216,7 @@ Error Group::board_failed(Status status) noexcept {
 void Group::cancel() noexcept {
     fail(cancelled(rank()));
     // The loop thread, which ends the operation's reads, cannot wait for it, nor a function that the operation calls.
-    if (context_->on_loop() || HostReduction::is_inside()) return;
+    if (context_->on_loop() || HostReduction::is_inside(*this)) return;
     Deadline none(-1);
     context_->wait(turn_signal_, none, lock_, [&]() -> Status { return performs_ ? MUSTER_AGAIN : MUSTER_OK; });
 }

@@ -5,16 +5,22 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <utility>
 
 namespace muster {
 
 namespace {
-thread_local bool inside = false; // this thread executes a function of the host
-}
+struct Running { // a function of the host that this thread executes; one may take entries of a queue, which calls
+                 // another
+    const Group *group;
+    const Running *outer;
+};
+thread_local const Running *innermost = nullptr;
+} // namespace
 
-bool HostReduction::is_inside() noexcept {
-    return inside;
+bool HostReduction::is_inside(const Group &group) noexcept {
+    for (const Running *one = innermost; one != nullptr; one = one->outer)
+        if (one->group == &group) return true;
+    return false;
 }
 
 Result<Ref<HostReduction>> HostReduction::make(Group &group, Queue &queue, const Reduction &of_host,
@@ -83,9 +89,10 @@ uint32_t HostReduction::on_fd(uint32_t) noexcept {
         if (state_ != State::posted) return 0;
         state_ = State::running;
     }
-    const bool was_inside = std::exchange(inside, true);
+    const Running here{group_.get(), innermost};
+    innermost = &here;
     of_host_.combine(of_host_.user, input_, inout_, count_);
-    inside = was_inside;
+    innermost = here.outer;
     {
         const std::lock_guard hold(lock_);
         state_ = State::done;

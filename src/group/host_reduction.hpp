@@ -17,8 +17,9 @@ class HostReduction final : public Object, private Source {
     Reduction reduction() noexcept;
     // OK, unless the function was not called: the result of the operation is of no use then.
     Status status() const noexcept { return status_; } // once the operation is over
-    // Is the calling thread inside a function of the host? An operation does not end before that returns.
-    static bool is_inside() noexcept;
+    // Is the calling thread inside a function of the host for an operation of this group? The operation does not end
+    // before that returns.
+    static bool is_inside(const Group &group) noexcept;
 
   private:
     enum class State { idle, posted, running, done };

@@ -251,7 +251,7 @@ Result<void> Opening::dial(Queue &queue, uint32_t tag) {
     return begun.status() == MUSTER_OK ? Result<void>() : Error::make(MUSTER_E_INTERNAL, "a dial could not be begun");
 }
 
-// A stream of a listener may be from any process; one that was dialled leads to the member, or the group cannot be
+// A stream of a listener may be from any process; a dialled stream leads to the member, or the group cannot be
 // opened.
 Result<void> Opening::add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t tag) {
     uint32_t rank = tag & ~messages_tag;

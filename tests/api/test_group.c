@@ -243,6 +243,18 @@ static void test_functions_of_the_host_are_called_where_the_queue_is_taken(void 
     run_members(3, &(member){.context_flags = MUSTER_CONTEXT_EXTERNAL}, begin_with_a_function);
 }
 
+/* Of one element, with a reduction of the host, under the tag 7. */
+static muster_status begin_all_reduce(member *me, uint32_t reduction, int64_t *value, int64_t timeout_ns,
+                                      muster_queue *queue) {
+    const muster_group_operation operation = {.struct_size = sizeof operation,
+                                              .kind = MUSTER_GROUP_ALL_REDUCE,
+                                              .type = MUSTER_TYPE_OF_REDUCTION,
+                                              .reduction = reduction,
+                                              .count = 1,
+                                              .output = value};
+    return muster_group_begin(me->group, &operation, timeout_ns, queue, 7, NULL);
+}
+
 /* A member that takes nothing from its queue, and one that cancels: the operation ends, and the group with it. */
 static void begin_and_forget(member *me) {
     pthread_t own = pthread_self();
@@ -253,13 +265,7 @@ static void begin_and_forget(member *me) {
     const bool cancels = *(const bool *)me->shared;
     CHECK(muster_queue_create(me->context, NULL, &queue, NULL) == MUSTER_OK);
     CHECK(muster_group_add_reduction(me->group, 8, combine_digits, &own, &digits) == MUSTER_OK);
-    const muster_group_operation operation = {.struct_size = sizeof operation,
-                                              .kind = MUSTER_GROUP_ALL_REDUCE,
-                                              .type = MUSTER_TYPE_OF_REDUCTION,
-                                              .reduction = digits,
-                                              .count = 1,
-                                              .output = &value};
-    const muster_status begun = muster_group_begin(me->group, &operation, cancels ? -1 : 50 * ms, queue, 7, &error);
+    const muster_status begun = begin_all_reduce(me, digits, &value, cancels ? -1 : 50 * ms, queue);
     CHECK(begun == MUSTER_OK || begun == MUSTER_E_ABORTED); /* another member has ended the group before */
     if (begun == MUSTER_OK && cancels) {
         const muster_status cancelled = muster_queue_cancel_operation(queue, 7);
@@ -330,13 +336,7 @@ static void cancel_a_running_function(member *me) {
     int64_t value = me->rank + 1;
     CHECK(muster_queue_create(me->context, NULL, &c.queue, NULL) == MUSTER_OK);
     CHECK(muster_group_add_reduction(me->group, 8, combine_until_cancelled, &c, &number) == MUSTER_OK);
-    const muster_group_operation operation = {.struct_size = sizeof operation,
-                                              .kind = MUSTER_GROUP_ALL_REDUCE,
-                                              .type = MUSTER_TYPE_OF_REDUCTION,
-                                              .reduction = number,
-                                              .count = 1,
-                                              .output = &value};
-    const muster_status begun = muster_group_begin(me->group, &operation, 30 * second, c.queue, 7, &error);
+    const muster_status begun = begin_all_reduce(me, number, &value, 30 * second, c.queue);
     CHECK(begun == MUSTER_OK || begun == MUSTER_E_ABORTED); /* the other member has ended the group before */
     if (begun == MUSTER_OK) {
         const bool has_thread = me->rank == 0 && !c.is_inside;

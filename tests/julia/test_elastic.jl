@@ -43,7 +43,7 @@ function start(url, name; secret = secret, options = "")
 end
 
 # The next event, which has to be of this kind.
-function told(m, kind)
+function event_of(m, kind)
     event = Muster.next_event(m; timeout = 120)
     event !== nothing && event.kind === kind && return event
     error("not $kind, but $event")
@@ -53,20 +53,20 @@ gone(id) = !(id in workers())
 case("come", "workers come to a running master, are used, die and leave") do
     m = Muster.ElasticManager()
     processes = Dict(name => start(Muster.address(m), name) for name in ("a", "b"))
-    ids = Dict(e.name => e.id for e in (told(m, :joined), told(m, :joined)))
+    ids = Dict(e.name => e.id for e in (event_of(m, :joined), event_of(m, :joined)))
     @test sort(collect(keys(ids))) == ["a", "b"] && sort(collect(values(ids))) == sort(workers())
     @test remotecall_fetch(getpid, ids["a"]) == getpid(processes["a"].process)
     @test sort(pmap(x -> 2x, 1:20)) == 2:2:40
     @test relayed(ids["a"], ids["b"]) == ids["b"]
     # A late one is known to those before it.
     processes["c"] = start(Muster.address(m), "c")
-    ids["c"] = told(m, :joined).id
+    ids["c"] = event_of(m, :joined).id
     @test relayed(ids["a"], ids["c"]) == ids["c"] && relayed(ids["c"], ids["b"]) == ids["b"]
     # Killed while it computes.
     computing = occupy(() -> (while true; end), ids["a"])
     begun = time()
     kill(processes["a"].process, 9)
-    died = told(m, :died)
+    died = event_of(m, :died)
     @test (died.id, died.name) == (ids["a"], "a") && !isempty(died.text) && time() - begun < 5
     @test gone(ids["a"]) && outcome(computing) isa ProcessExitedException
     @test sort(pmap(x -> 2x, 1:20)) == 2:2:40
@@ -75,9 +75,9 @@ case("come", "workers come to a running master, are used, die and leave") do
     interrupt(ids["b"])
     @test within(() -> istaskdone(computing), 20) && outcome(computing) isa InterruptException
     rmprocs(ids["b"])
-    @test told(m, :left).id == ids["b"]
+    @test event_of(m, :left).id == ids["b"]
     remote_do(exit, ids["c"])
-    @test told(m, :left).id == ids["c"]
+    @test event_of(m, :left).id == ids["c"]
     @test within(() -> all(ended, values(processes)), 20)
     @test nprocs() == 1
     close(m)
@@ -87,10 +87,10 @@ end
 case("stubborn", "one that computes and does not leave is cut off, and ends") do
     m = Muster.ElasticManager(kill_after = 0.5)
     worker = start(Muster.address(m), "stubborn")
-    id = told(m, :joined).id
+    id = event_of(m, :joined).id
     occupy(() -> (while true; end), id)
     rmprocs(id)
-    @test gone(id) && told(m, :died).id == id
+    @test gone(id) && event_of(m, :died).id == id
     @test within(() -> ended(worker), 20)
     close(m)
 end
@@ -98,10 +98,10 @@ end
 case("hangs", "one that hangs is done without after its keep-alive, and ends when it goes on") do
     m = Muster.ElasticManager()
     worker = start(Muster.address(m), "hangs"; options = ", keep_alive = 0.5")
-    id = told(m, :joined).id
+    id = event_of(m, :joined).id
     run(`kill -STOP $(getpid(worker.process))`)
     waiting = @async remotecall_fetch(myid, id)
-    @test occursin("its heartbeats have stopped", told(m, :died).text)
+    @test occursin("its heartbeats have stopped", event_of(m, :died).text)
     @test gone(id) && outcome(waiting) isa ProcessExitedException
     run(`kill -CONT $(getpid(worker.process))`)
     @test within(() -> ended(worker), 20)
@@ -117,9 +117,9 @@ end
 case("strange", "what cannot be made a worker is told, and holds up nobody") do
     m = Muster.ElasticManager()
     m.store[Muster.WORKER_KEYS * "garbage"] = "\0\1"
-    @test told(m, :failed).name == Muster.WORKER_KEYS * "garbage"
+    @test event_of(m, :failed).name == Muster.WORKER_KEYS * "garbage"
     write_card(m, "nobody", "tcp://127.0.0.1:1")
-    failed = told(m, :failed)
+    failed = event_of(m, :failed)
     @test failed.name == "nobody" && occursin("127.0.0.1:1", failed.text)
     @test within(() -> !haskey(m.store, Muster.WORKER_KEYS * "nobody"), 20)
     # Takes the call, and says nothing; dies before it is a worker.
@@ -129,13 +129,13 @@ case("strange", "what cannot be made a worker is told, and holds up nobody") do
     stream = Muster.Sockets.accept(listener)
     begun = time()
     close(own)
-    failed = told(m, :failed)
+    failed = event_of(m, :failed)
     @test failed.name == "silent" && occursin("its heartbeats have stopped", failed.text) && time() - begun < 20
     # The same, and its connection ends.
     write_card(m, "short", Muster.address(listener))
     stream = Muster.Sockets.accept(listener)
     Muster.abort(stream, 0, "no more")
-    failed = told(m, :failed)
+    failed = event_of(m, :failed)
     @test failed.name == "short" && occursin("no more", failed.text)
     @test nprocs() == 1
     close(m)
@@ -152,15 +152,15 @@ case("early", "workers may come before their master; a store has one master for 
     m = Muster.ElasticManager(url * "?host=no")
     @test_throws ArgumentError Muster.ElasticManager(url * "?host=no")
     other = Muster.ElasticManager(url * "?host=no"; run_id = "another")
-    id = told(m, :joined).id
+    id = event_of(m, :joined).id
     @test remotecall_fetch(+, id, 1, 2) == 3
     # Those who are there stay when nobody is let in any more, and when the store is gone.
     close(other)
     close(server)
-    @test told(m, :lost).id == 0
+    @test event_of(m, :lost).id == 0
     @test remotecall_fetch(+, id, 1, 2) == 3
     rmprocs(id)
-    @test told(m, :left).id == id
+    @test event_of(m, :left).id == id
     close(m)
     @test within(() -> ended(worker), 20)
 end

@@ -113,7 +113,7 @@ function broker_place(s::StarAddress)
     return String(match(r"^zmq://([^/]*)/", address(b)).captures[1])
 end
 
-# Before workers are started: connects to the broker, and waits for one that does not run yet.
+# Before workers are started: connects to the broker, and waits until it runs.
 # (A name is claimed, and given back.)
 function meet_broker(m)
     is_star(m.transport) || return nothing
