@@ -43,8 +43,8 @@ place_of(worker::OfRank) = worker.place
     Muster.start_mpi_main(; workers, upgrade = true, window = 0, addprocs_options...) -> MPIManager
 
 Runs Julia's `Distributed` on the ranks of an MPI job, over MPI. Every rank of `mpirun -n 5 julia script.jl` calls it, as
-early as possible. On rank 0 the call returns when all other ranks are workers, rank r with the id r+1. On the other ranks it
-serves calls and does not return: their processes end with rank 0, or when they are removed.
+early as possible. On rank 0 the call returns when all other ranks are workers, rank r with the id r+1. The other ranks
+execute calls inside it, and it does not return there: their processes end with rank 0, or when they are removed.
 
 - `workers`: number of ranks that become workers at once, from rank 1 on (default: all but rank 0). Others wait, without using
   a processor, for `addprocs(Muster.MPIManager(n))`.
