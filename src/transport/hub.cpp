@@ -30,9 +30,10 @@ Hub::Hub(Context &context) : secret(first_key(context.settings)), host(HostIdent
     if (!start_crypto()) broken_ = Error::make(MUSTER_E_SYSTEM, "the kernel gives no random bytes");
     staging_.reset(new unsigned char[staging_bytes]);
     const ContextSettings &s = context.settings;
-    tick_ns_ = std::min(s.heartbeat_ns / 2, s.silent_ns / 4);
-    if (s.dead_ns > 0) tick_ns_ = std::min(tick_ns_, s.dead_ns / 4);
-    tick_ns_ = std::max<int64_t>(tick_ns_, 2'000'000);
+    int64_t longest = s.silent_ns / 4;
+    if (s.dead_ns > 0) longest = std::min(longest, s.dead_ns / 4);
+    short_interval_ns_ = std::max<int64_t>(std::min(s.heartbeat_ns / 2, longest), 2'000'000);
+    long_interval_ns_ = std::max(std::min(s.heartbeat_ns, longest), short_interval_ns_);
 }
 
 Hub::~Hub() {
@@ -61,8 +62,10 @@ void Hub::add_link(Link &link) noexcept {
     link.retain();
     links_.push_back(link);
     if (ticks_.running()) return;
-    last_tick_ = now_ns();
-    start_timer(ticks_, last_tick_ + tick_ns_);
+    last_tick_ns_ = now_ns();
+    interval_ns_ = short_interval_ns_;
+    in_use_ = true;
+    start_timer(ticks_, last_tick_ns_ + interval_ns_);
 }
 
 void Hub::remove_link(Link &link) noexcept {
@@ -71,12 +74,18 @@ void Hub::remove_link(Link &link) noexcept {
     link.release(); // may be the last reference
 }
 
+// A link that is in use rarely needs a heartbeat if it is examined twice per heartbeat interval. An idle one sends one
+// in each interval, and is examined only then: an idle process wakes half as often.
 void Hub::tick() noexcept {
-    const int64_t now = now_ns();
+    const int64_t now = now_ns(), last = std::exchange(last_tick_ns_, now);
     // A process that was stopped, or a host that did not drive its engine, has no right to call others silent.
-    const bool late = now - std::exchange(last_tick_, now) > 4 * tick_ns_;
-    for (Ref<Link> link(links_.begin_walk()); link; link = Ref<Link>(links_.next())) link->tick(now, late);
-    if (!links_.empty()) start_timer(ticks_, now + tick_ns_);
+    const bool late = now - last > interval_ns_ + 3 * short_interval_ns_;
+    interval_ns_ = in_use_ ? short_interval_ns_ : long_interval_ns_;
+    const Tick tick{now, last, now + interval_ns_, late};
+    in_use_ = false;
+    for (Ref<Link> link(links_.begin_walk()); link; link = Ref<Link>(links_.next()))
+        if (link->tick(tick)) in_use_ = true;
+    if (!links_.empty()) start_timer(ticks_, tick.next_ns);
 }
 
 Result<Notifier> Hub::take_notifier() noexcept {

@@ -20,6 +20,12 @@ class Link;
 
 struct AllLinks; // the list every link is in
 
+// Once in a while every link is examined. A value.
+struct Tick {
+    int64_t now_ns, last_ns, next_ns; // of this one, the one before and the next one
+    bool late;                        // this process was stopped, or busy: silence proves nothing
+};
+
 // The descriptors on which a thread of the host sleeps: an epoll that holds an eventfd, both edge-triggered; -1: none.
 struct Notifier {
     int epoll = -1, event = -1;
@@ -77,7 +83,10 @@ class Hub final : public ContextPart {
     // loop thread
     Timer<Hub, &Hub::tick> ticks_{*this};
     List<Link, AllLinks> links_;
-    int64_t tick_ns_ = 0, last_tick_ = 0;
+    // The time between ticks: short while a link is in use, longer while all are idle.
+    int64_t short_interval_ns_ = 0, long_interval_ns_ = 0, interval_ns_ = 0;
+    int64_t last_tick_ns_ = 0;
+    bool in_use_ = true; // a link was in use before the last tick
     std::unique_ptr<unsigned char[]> staging_;
 };
 

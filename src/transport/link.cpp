@@ -116,30 +116,50 @@ std::string Link::local_address() {
 
 // ---- is the peer alive? ---------------------------------------------------------------------------------------------
 
-void Link::tick(int64_t now, bool late) noexcept {
-    if (is_over()) return;
+bool Link::tick(const Tick &tick) noexcept {
+    if (is_over()) return false;
+    bool in_use = false;
     // No thread of the host receives: the frames of the peer have to be read nevertheless, and writers need their
     // credit.
     if (!receiver_.loop_receives() && !receiver_.lock.is_held()) {
+        in_use = true;
         const uint64_t before = state_.received();
         read_by_loop(true);
         if (state_.received() != before) receiver_.watch_input(); // until the host receives again
     }
-    if (is_over()) return;
+    if (is_over()) return false;
     if (closing_.load(std::memory_order_relaxed) || aborting_.load(std::memory_order_relaxed)) {
-        if (end_at_ == 0) end_at_ = now + linger_ns;
-        if (now >= end_at_) return stop();
+        in_use = true;
+        if (end_at_ == 0) end_at_ = tick.now_ns + linger_ns;
+        if (tick.now_ns >= end_at_) {
+            stop();
+            return false;
+        }
     }
     // relaxed: set by the threads that send or receive, checked here periodically.
-    if (!sent_.exchange(false, std::memory_order_relaxed)) {
+    if (sent_.exchange(false, std::memory_order_relaxed)) {
+        in_use = true;
+        sent_ns_ = tick.last_ns;
+    }
+    const int64_t longest = hub_.context().settings.heartbeat_ns;
+    if (tick.next_ns - sent_ns_ > longest + longest / 8) { // an eighth: timers are late
+        sent_ns_ = tick.now_ns;
         wants_.fetch_or(wants_heartbeat, std::memory_order_seq_cst);
         kick();
+        // What another thread has sent meanwhile is forgotten: another heartbeat may follow early.
+        sent_.store(false, std::memory_order_relaxed);
     }
+    check_silence(tick);
+    return in_use;
+}
+
+void Link::check_silence(const Tick &tick) noexcept {
+    const int64_t now = tick.now_ns;
     if (heard_.exchange(false, std::memory_order_relaxed)) {
         if (silence_.on_received(now)) duplex_->tell_peer_events(host_side_, MUSTER_STREAM_PEER_BACK);
         return;
     }
-    if (late) return silence_.excuse(now);
+    if (tick.late) return silence_.excuse(now);
     const PeerSilence::Change change = silence_.check(now);
     if (change == PeerSilence::Change::none) return;
     char why[80];

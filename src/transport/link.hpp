@@ -40,9 +40,9 @@ class Link final : public Carrier,
     Ref<Stream> make_stream(std::string hello); // the host's end; once, before begin()
 
     // --- for the hub: loop thread ---
-    void tick(int64_t now, bool late) noexcept; // from time to time: heartbeats, silence
-    bool wind_down() noexcept;                  // the context closes: true when everything is sent and ended
-    void stop() noexcept;                       // the engine ends: now
+    bool tick(const Tick &tick) noexcept; // from time to time: heartbeats, silence. True: the link is in use
+    bool wind_down() noexcept;            // the context closes: true when everything is sent and ended
+    void stop() noexcept;                 // the engine ends: now
 
     // --- Carrier ---
     Moved send_now(const void *data, size_t size) noexcept override;
@@ -79,6 +79,7 @@ class Link final : public Carrier,
     void post_turn() noexcept { turn_.post(hub_.context()); }
     bool is_over() const noexcept { return dead_.load(std::memory_order_seq_cst); }
     void fail(Status status, int os_errno, const char *why) noexcept;
+    void check_silence(const Tick &tick) noexcept;
     void fail_reading(Status status) noexcept;            // after feed() failed; rx lock held
     void on_lost(int os_errno, const char *why) noexcept; // no further bytes will arrive; everything was delivered
     void shut_down() noexcept;                            // it is over: waiting threads return
@@ -166,7 +167,7 @@ class Link final : public Carrier,
     std::atomic<bool> unsent_{false}; // overflow or open frame: for flush()
 
     std::atomic<bool> closing_{false}, aborting_{false}, peer_over_{false}, dead_{false}, done_sending_{false};
-    std::atomic<bool> heard_{true}, sent_{false};     // relaxed: since the last tick
+    std::atomic<bool> heard_{true}, sent_{false};     // relaxed: since the last tick, other than heartbeats sent
     std::atomic<uint64_t> caller_io_{0}, loop_io_{0}; // relaxed: counters
     std::atomic<bool> waiting_out_{false};            // seq_cst: set before a sleeping writer checks a last time
     std::atomic<int> event_out_{-1};                  // of the notifier, for interrupt()
@@ -182,6 +183,7 @@ class Link final : public Carrier,
     std::atomic<bool> answered_{false}; // relaxed: the host has read since its last write
 
     // loop thread
+    int64_t sent_ns_ = 0; // something was sent then or later
     PostedTask<Link, &Link::run_turn> turn_{*this};
     Timer<Link, &Link::finalize> finalize_again_{*this};
     int64_t end_at_ = 0;

@@ -521,16 +521,65 @@ void test_silence_is_told_and_then_taken_for_death(void **) {
     assert_non_null(strstr(why.c_str(), "nothing was received"));
 }
 
-void test_an_idle_link_beats(void **) {
-    int beats = 0;
+// Reads what arrives until `end`. The longest silence of the link, without the time in which this thread itself was
+// late.
+int64_t longest_silence(int fd, const std::atomic<bool> &end) {
+    constexpr int step_ms = 5;
+    int64_t longest = 0, silence = 0;
+    while (!end.load()) {
+        pollfd ready{fd, POLLIN, 0};
+        const int64_t begun = now_ns();
+        const bool arrived = poll(&ready, 1, step_ms) == 1;
+        silence += std::min(now_ns() - begun, step_ms * ms);
+        longest = std::max(longest, silence);
+        char bytes[4096];
+        if (arrived && recv(fd, bytes, sizeof bytes, 0) > 0) silence = 0;
+    }
+    return longest;
+}
+
+// Writes at random moments, and silence of the host for up to three intervals in between.
+void test_a_link_is_never_silent_for_longer_than_its_heartbeat(void **) {
+    constexpr int64_t heartbeat = 60 * ms;
+    int64_t longest = 0;
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        Wire wire(1 << 20, heartbeat);
+        std::atomic<bool> end{false};
+        int64_t silence = 0;
+        std::thread peer([&] { silence = longest_silence(wire.peer.get(), end); });
+        std::mt19937 random(seed);
+        for (int64_t left = 20 * heartbeat; left > 0;) {
+            wire.send(frame(FrameType::heartbeat)); // this peer is alive
+            Deadline soon(1'000 * ms);
+            size_t moved = 0;
+            if (wire.stream->write("x", 1, soon, moved) != MUSTER_OK) fail_msg("seed %u: the link ended", seed);
+            const int64_t pause = static_cast<int64_t>(random() % (random() % 2 ? 3 * heartbeat : heartbeat / 4));
+            usleep(static_cast<useconds_t>(pause / 1000));
+            left -= pause;
+        }
+        end.store(true);
+        peer.join();
+        longest = std::max(longest, silence);
+    }
+    if (longest > heartbeat * 3 / 2) fail_msg("silent for %lld ms", static_cast<long long>(longest / ms));
+}
+
+void test_an_idle_link_wakes_its_context_once_for_each_heartbeat(void **) {
+    constexpr int heartbeats = 10;
+    int received = 0;
+    uint64_t wakeups = 0;
     {
         Wire wire(1 << 20, 20 * ms);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 2 + heartbeats; i++) {
             char got[frame_header_bytes];
-            if (recv(wire.peer.get(), got, sizeof got, MSG_WAITALL) == sizeof got && got[0] == 2) beats++;
+            if (i == 2) wakeups = wire.context->loop().turns();
+            if (recv(wire.peer.get(), got, sizeof got, MSG_WAITALL) == sizeof got && got[0] == 2) received++;
+            if (i % 3 == 0) wire.send(frame(FrameType::heartbeat)); // four wake the loop as well
         }
+        wakeups = wire.context->loop().turns() - wakeups;
     }
-    assert_int_equal(beats, 5);
+    assert_int_equal(received, 2 + heartbeats);
+    assert_true(wakeups <= heartbeats + 4 + 1);
 }
 
 } // namespace
@@ -548,7 +597,8 @@ int main() {
         cmocka_unit_test(test_writes_of_any_shape_become_frames_within_the_credit),
         cmocka_unit_test(test_an_abort_in_the_middle_keeps_the_frames_whole),
         cmocka_unit_test(test_silence_is_told_and_then_taken_for_death),
-        cmocka_unit_test(test_an_idle_link_beats),
+        cmocka_unit_test(test_a_link_is_never_silent_for_longer_than_its_heartbeat),
+        cmocka_unit_test(test_an_idle_link_wakes_its_context_once_for_each_heartbeat),
     };
     if (const char *only = getenv("ONLY")) cmocka_set_test_filter(only);
     return cmocka_run_group_tests(tests, nullptr, nullptr);
