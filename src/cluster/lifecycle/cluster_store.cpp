@@ -48,6 +48,8 @@ void ClusterStore::close() noexcept {
         is_closed_ = true;
         std::swap(server, server_);
     }
+    if (server == nullptr) return;
+    muster_store_server_close(server, -1); // open handles fail from now on, or the context is closed
     muster_store_server_release(server);
 }
 

@@ -21,7 +21,7 @@ class ClusterStore {
     ClusterStore &operator=(const ClusterStore &) = delete;
 
     Result<std::string> address(const std::string &of_cluster); // for muster_store_open(); serves it if it is not yet
-    void close() noexcept;                                      // for good
+    void close() noexcept;                                      // for good; waits until the store has ended
 
   private:
     static Result<std::string> beside(const std::string &of_cluster);
