@@ -76,6 +76,10 @@ static void move_out(wire *w) {
         }
         const ssize_t n = write(w->fd, w->out + w->out_at, w->out_size - w->out_at);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (n < 0 && errno == EPIPE) { /* the peer reads no more; what it has written still arrives, then the end */
+            w->out_at = w->out_size;
+            continue;
+        }
         if (n < 0) {
             muster_stream_abort(w->pump, 0, "the wire broke", 14);
             close_pump(w);

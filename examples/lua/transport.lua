@@ -25,7 +25,7 @@ ffi.cdef [[
 ]]
 local C = ffi.C
 local AF_UNIX, SOCK_STREAM, SOCK_NONBLOCK, SOCK_CLOEXEC = 1, 1, 0x800, 0x80000
-local EINTR, EAGAIN, EADDRINUSE, ENOENT, EACCES = 4, 11, 98, 2, 13
+local EINTR, EAGAIN, EPIPE, EADDRINUSE, ENOENT, EACCES = 4, 11, 32, 98, 2, 13
 local MSG_NOSIGNAL, SHUT_WR, POLLIN, POLLOUT = 0x4000, 1, 1, 4
 local piece = 64 * 1024
 local turns_at_once = 16 -- frames a connection moves before the others have their turn
@@ -69,7 +69,9 @@ function Connection:move_out()
         if n < 0 then
             local why = ffi.errno()
             if why == EAGAIN or why == EINTR then return false end
-            return self:broken(ffi.string(C.strerror(why)))
+            if why ~= EPIPE then return self:broken(ffi.string(C.strerror(why))) end
+            -- The peer receives no more. What it has sent is still received; the end is found there.
+            n = self.out_size - self.out_at
         end
         self.out_at = self.out_at + n
         if self.last and self.out_at == self.out_size then

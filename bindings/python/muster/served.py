@@ -185,13 +185,19 @@ class Transport(Server):
         """From the library to the connection, until the library has no more."""
         place = bytearray(PIECE)
         view = memoryview(place)
+        is_taken = True
         try:
             while True:
                 size = pump.readinto(place)
                 if size == 0:
-                    connection.shutdown(socket.SHUT_WR)
+                    if is_taken:
+                        connection.shutdown(socket.SHUT_WR)
                     return
-                connection.sendall(view[:size])
+                try:
+                    if is_taken:
+                        connection.sendall(view[:size])
+                except (BrokenPipeError, ConnectionResetError):
+                    is_taken = False  # the peer receives no more; what it has sent is still received, and the end with it
         except Error:
             _shut(connection)  # the stream has failed
         except Exception as problem:  # pylint: disable=broad-except  # of the connection, whatever it is

@@ -197,22 +197,24 @@ void Carriage::pump(muster_stream *end, int socket) {
             shutdown(socket, SHUT_RD);
         });
         std::vector<unsigned char> piece(256 * 1024);
+        bool taken = true; // the other side still receives
         for (;;) {
             size_t size = 0;
             const muster_status status = muster_stream_read(end, piece.data(), piece.size(), -1, &size);
-            bool sent = status == MUSTER_OK;
-            for (size_t at = 0; sent && at < size;) {
+            if (status != MUSTER_OK) { // the end of the outgoing bytes, in order or not
+                shutdown(socket, status == MUSTER_E_END ? SHUT_WR : SHUT_RDWR);
+                break;
+            }
+            // If the other side receives no more, it may still send: the rest is discarded, and the end is in its
+            // bytes.
+            for (size_t at = 0; taken && at < size;) {
                 const ssize_t n = send(socket, piece.data() + at, size - at, MSG_NOSIGNAL);
                 if (n < 0 && errno == EINTR) continue;
                 if (n <= 0)
-                    sent = false;
+                    taken = false;
                 else
                     at += static_cast<size_t>(n);
             }
-            if (sent) continue;
-            // The end of the outgoing bytes, in order or not.
-            shutdown(socket, status == MUSTER_E_END ? SHUT_WR : SHUT_RDWR);
-            break;
         }
         inward.join();
         muster_stream_release(end);

@@ -137,15 +137,28 @@ catch problem
     false
 end
 
+# False: the peer receives no more. What it has sent before is still received, and the end is found there.
+function sent(io, bytes)
+    try
+        write(io, bytes)
+        flush(io)
+        return true
+    catch problem
+        problem isa Base.IOError && problem.code in (Base.UV_EPIPE, Base.UV_ECONNRESET) || rethrow()
+        return false
+    end
+end
+
 # Moves bytes both ways until both sides have ended. CLOSE comes when the pump has been closed here, or at once when the
 # connection has failed: then what is left need not be sent.
 function carry(transport::ServedTransport, id, io::IO, pump::MusterStream)
     transport.ends[id] = () -> close(io)
     @async begin
         try
+            taken = true
             while has_more(pump)
-                write(io, readavailable(pump))
-                flush(io)
+                bytes = readavailable(pump)
+                taken = taken && sent(io, bytes)
             end
         catch
             abort(pump, 0, "the connection below broke")

@@ -273,12 +273,14 @@ fn carry(socket: TcpStream, pump: Stream) {
     let (out, to) = (pump.clone(), socket.clone());
     thread::spawn(move || {
         let mut piece = vec![0; 65536];
-        while let Ok(size @ 1..) = (&*out).read(&mut piece) {
-            if (&*to).write_all(&piece[..size]).is_err() {
-                break;
+        let mut is_taken = true; // the peer receives; if not, what it has sent is still received
+        loop {
+            match (&*out).read(&mut piece) {
+                Ok(0) => break to.shutdown(std::net::Shutdown::Write),
+                Ok(size) => is_taken = is_taken && (&*to).write_all(&piece[..size]).is_ok(),
+                Err(_) => break to.shutdown(std::net::Shutdown::Both),
             }
         }
-        let _ = to.shutdown(std::net::Shutdown::Both);
     });
     thread::spawn(move || {
         let mut piece = vec![0; 65536];
