@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <utility>
 
@@ -28,6 +29,8 @@ Endpoint::~Endpoint() {
 
 muster_status Endpoint::start(muster_endpoint *endpoint, muster_error *error) {
     endpoint_ = endpoint;
+    if (getrandom(&missing_mark_, sizeof missing_mark_, 0) != sizeof missing_mark_)
+        return refuse(error, MUSTER_E_SYSTEM, "no random bytes: %s", strerror(errno));
     spin_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (spin_fd_ < 0) return refuse(error, MUSTER_E_LIMIT, "no descriptor: %s", strerror(errno));
     slot_ = node_.acquire_slot(this);

@@ -108,7 +108,7 @@ class Endpoint {
         MPI_Request request;
         Buffer buffer;
         size_t bytes;
-        bool done;
+        bool done, missing; // MPI has completed it: with its bytes, or without
     };
 
     // endpoint.cpp
@@ -134,10 +134,14 @@ class Endpoint {
     void give(const Buffer &buffer);
     bool finish_sends();
     bool finish_sends(Link &link);
+    void mark_missing(const Receiving &one) const;
+    bool is_missing(const Receiving &one) const;
+    bool test(Receiving &one);
     bool take_messages();
     bool finish_receives();
     void deliver();
     void deliver_one(const Buffer &buffer, size_t size);
+    void lose_rank(int rank);
     void abandon(Link &link);
 
     // progress.cpp
@@ -178,6 +182,7 @@ class Endpoint {
     std::unordered_map<int, std::deque<Receiving>> receiving_; // by rank: MPI keeps their order
     std::vector<int> receiving_from_;                          // ranks whose queue is not empty
     size_t sends_ = 0;                                         // in progress
+    uint64_t missing_mark_ = 0;                                // random: see mark_missing()
     // Sleep
     bool awake_ = false, posted_ = false, pong_due_ = false, full_due_ = false;
     int burst_ = 0;

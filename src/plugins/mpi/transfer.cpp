@@ -122,6 +122,35 @@ bool Endpoint::finish_sends(Link &link) {
 
 // ---- in -------------------------------------------------------------------------------------------------------------
 
+// MPI may complete a receive without an error and without its bytes: MPICH 4.0 over UCX does when the sender has died
+// before its memory was read. The buffer would have an earlier message. So its beginning and its end are marked before,
+// and a mark that is still there afterwards means that bytes are missing.
+void Endpoint::mark_missing(const Receiving &one) const {
+    memset(one.buffer.data, 0, std::min(one.bytes, head_bytes)); // no message has such a head
+    if (one.bytes >= head_bytes + sizeof missing_mark_)
+        memcpy(one.buffer.data + one.bytes - sizeof missing_mark_, &missing_mark_, sizeof missing_mark_);
+}
+
+bool Endpoint::is_missing(const Receiving &one) const {
+    Head head{head_mark, 0, 0};
+    if (one.bytes >= head_bytes) memcpy(&head, one.buffer.data, head_bytes);
+    uint64_t end = ~missing_mark_;
+    if (one.bytes >= head_bytes + sizeof end) memcpy(&end, one.buffer.data + one.bytes - sizeof end, sizeof end);
+    return head.mark == 0 || end == missing_mark_;
+}
+
+// False: MPI has failed.
+bool Endpoint::test(Receiving &one) {
+    int done = 0;
+    if (const int code = MPI_Test(&one.request, &done, MPI_STATUS_IGNORE); code != MPI_SUCCESS) {
+        node_.fail("mpi: receiving failed: " + mpi_text(code));
+        return false;
+    }
+    one.missing = done != 0 && is_missing(one);
+    one.done = done != 0 && !one.missing;
+    return true;
+}
+
 bool Endpoint::take_messages() {
     bool moved = false;
     for (int round = 0; round < matches_per_poll; round++) {
@@ -132,15 +161,16 @@ bool Endpoint::take_messages() {
         if (code == MPI_SUCCESS && !there) break;
         if (code == MPI_SUCCESS) code = MPI_Get_count(&status, MPI_BYTE, &size);
         if (code == MPI_SUCCESS) {
-            Receiving one{MPI_REQUEST_NULL, buffers_.take(static_cast<size_t>(size)), static_cast<size_t>(size), false};
+            Receiving one{MPI_REQUEST_NULL, buffers_.take(static_cast<size_t>(size)), static_cast<size_t>(size), false,
+                          false};
+            mark_missing(one);
             code = MPI_Imrecv(one.buffer.data, size, MPI_BYTE, &message, &one.request);
-            int done = 0;
-            if (code == MPI_SUCCESS) code = MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
-            one.done = done != 0;
+            const bool is_well = code != MPI_SUCCESS || test(one);
             std::deque<Receiving> &queue = receiving_[status.MPI_SOURCE];
             if (queue.empty()) receiving_from_.push_back(status.MPI_SOURCE);
             queue.push_back(one);
             moved = true;
+            if (!is_well) break;
         }
         if (code != MPI_SUCCESS) {
             node_.fail("mpi: receiving failed: " + mpi_text(code));
@@ -154,18 +184,17 @@ bool Endpoint::finish_receives() {
     bool moved = false;
     for (const int rank : receiving_from_)
         for (Receiving &one : receiving_[rank]) {
-            int done = one.done;
-            if (!done && MPI_Test(&one.request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-                node_.fail("mpi: receiving from rank " + std::to_string(rank) + " failed");
-            if (!done) break;
-            moved |= !one.done;
-            one.done = true;
+            if (one.done) continue;
+            if (one.missing || !test(one)) break;
+            moved |= one.done || one.missing;
+            if (!one.done) break;
         }
     return moved;
 }
 
 // Delivers complete messages, in the order of each rank. Not with a Hold: the library may send in the callback.
 void Endpoint::deliver() {
+    std::vector<int> broken; // ranks of which a message is missing
     for (size_t i = 0; i < receiving_from_.size();) {
         std::deque<Receiving> &queue = receiving_[receiving_from_[i]];
         while (!queue.empty() && queue.front().done) {
@@ -174,12 +203,14 @@ void Endpoint::deliver() {
             deliver_one(one.buffer, one.bytes);
         }
         if (!queue.empty()) {
+            if (queue.front().missing) broken.push_back(receiving_from_[i]);
             i++;
             continue;
         }
         receiving_from_[i] = receiving_from_.back();
         receiving_from_.pop_back();
     }
+    for (const int rank : broken) lose_rank(rank);
 }
 
 // The library has the buffer until a stream has read its content.
@@ -216,6 +247,17 @@ void Endpoint::deliver_one(const Buffer &buffer, size_t size) {
     const uint64_t credit = std::exchange(link->credit_due, 0);
     const muster_span span{&credit, sizeof credit};
     begin_send(*link, kind_credit, &span, 1);
+}
+
+// Nothing that follows a missing message may be delivered.
+void Endpoint::lose_rank(int rank) {
+    std::vector<uint64_t> all;
+    for (const auto &[id, link] : links_)
+        if (link->rank == rank && (link->state == Link::State::open || link->state == Link::State::draining))
+            all.push_back(id);
+    for (const uint64_t id : all)
+        if (Link *const link = find(id))
+            lose(*link, "rank " + std::to_string(rank) + " is gone: MPI has lost a message of it");
 }
 
 // Requests in progress stay with the node: MPI may still use the memory. Those to or from a rank that is gone are never
