@@ -128,6 +128,8 @@ bool Link::tick(const Tick &tick) noexcept {
         if (state_.received() != before) receiver_.watch_input(); // until the host receives again
     }
     if (is_over()) return false;
+    const uint64_t received = state_.received();
+    if (std::exchange(received_before_, received) != received) in_use = true;
     if (closing_.load(std::memory_order_relaxed) || aborting_.load(std::memory_order_relaxed)) {
         in_use = true;
         if (end_at_ == 0) end_at_ = tick.now_ns + linger_ns;

@@ -183,7 +183,8 @@ class Link final : public Carrier,
     std::atomic<bool> answered_{false}; // relaxed: the host has read since its last write
 
     // loop thread
-    int64_t sent_ns_ = 0; // something was sent then or later
+    int64_t sent_ns_ = 0;          // something was sent then or later
+    uint64_t received_before_ = 0; // bytes of the stream, at the last tick
     PostedTask<Link, &Link::run_turn> turn_{*this};
     Timer<Link, &Link::finalize> finalize_again_{*this};
     int64_t end_at_ = 0;
