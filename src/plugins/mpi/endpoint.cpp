@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstring>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include <utility>
 
@@ -29,8 +28,7 @@ Endpoint::~Endpoint() {
 
 muster_status Endpoint::start(muster_endpoint *endpoint, muster_error *error) {
     endpoint_ = endpoint;
-    if (getrandom(&missing_mark_, sizeof missing_mark_, 0) != sizeof missing_mark_)
-        return refuse(error, MUSTER_E_SYSTEM, "no random bytes: %s", strerror(errno));
+    random_bytes(&missing_mark_, sizeof missing_mark_);
     spin_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (spin_fd_ < 0) return refuse(error, MUSTER_E_LIMIT, "no descriptor: %s", strerror(errno));
     slot_ = node_.acquire_slot(this);

@@ -18,6 +18,8 @@
 
 namespace mpi {
 
+void random_bytes(void *to, size_t bytes); // rank_info.cpp
+
 class Endpoint;
 
 constexpr int max_listeners = 8; // listening contexts of a process

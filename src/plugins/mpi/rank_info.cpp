@@ -22,14 +22,6 @@ namespace {
 
 constexpr uint64_t version = 0x4D75'4D70'6900'0001; // of RankInfo, control messages and messages
 
-void random_bytes(void *to, size_t bytes) {
-    auto *at = static_cast<unsigned char *>(to);
-    while (bytes != 0) {
-        const ssize_t got = getrandom(at, bytes, 0);
-        if (got > 0) at += got, bytes -= static_cast<size_t>(got);
-    }
-}
-
 bool tcp_wanted() {
     const char *value = getenv("MUSTER_MPI_BELL"); // for tests: tcp also between ranks of one host
     return value != nullptr && strcmp(value, "tcp") == 0;
@@ -85,6 +77,14 @@ int bound_socket(uint16_t &out_port) {
 }
 
 } // namespace
+
+void random_bytes(void *to, size_t bytes) {
+    auto *at = static_cast<unsigned char *>(to);
+    while (bytes != 0) {
+        const ssize_t got = getrandom(at, bytes, 0);
+        if (got > 0) at += got, bytes -= static_cast<size_t>(got);
+    }
+}
 
 void Node::make_info() {
     own_info_.version = version;
