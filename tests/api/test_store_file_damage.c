@@ -132,6 +132,33 @@ static void test_short_files_of_others_stay(void **state) {
     tear_down(&f);
 }
 
+/* The writer of the first header was killed, or its disk failed: the end is written first, the magic last. */
+static void test_a_header_that_was_begun_is_written_anew(void **state) {
+    (void)state;
+    fixture f = set_up();
+    char whole[32], begun[32];
+    muster_store_release(f.store);
+    f.store = NULL;
+    unlink(f.path);
+    open_it(&f);
+    assert_int_equal(request(f.store, op(MUSTER_STORE_SET, "a", "1"), second), MUSTER_OK);
+    char bytes[4096];
+    assert_true(read_file(f.path, bytes, sizeof bytes) > sizeof whole);
+    memcpy(whole, bytes, sizeof whole);
+    for (size_t size = 17; size <= 32; size++)
+        for (size_t magic = 0; magic < 15; magic += size == 32 ? 1 : 15) {
+            muster_store_release(f.store);
+            f.store = NULL;
+            memcpy(begun, whole, sizeof begun);
+            memset(begun + magic, 0, 16 - magic);
+            write_file(f.path, begun, size);
+            open_it(&f);
+            assert_int_equal(request(f.store, op(MUSTER_STORE_SET, "b", "2"), second), MUSTER_OK);
+            expect_holds(f.store, "b", "2");
+        }
+    tear_down(&f);
+}
+
 static void test_a_symbolic_link_is_the_same_store(void **state) {
     (void)state;
     fixture f = set_up();
@@ -197,6 +224,7 @@ int main(void) {
         cmocka_unit_test(test_a_changed_bit_loses_nothing),
         cmocka_unit_test(test_a_file_that_was_cut),
         cmocka_unit_test(test_short_files_of_others_stay),
+        cmocka_unit_test(test_a_header_that_was_begun_is_written_anew),
         cmocka_unit_test(test_a_symbolic_link_is_the_same_store),
         cmocka_unit_test(test_a_log_written_anew_is_the_same_file_to_others),
     };

@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -37,6 +38,14 @@ uint64_t checksum(std::string_view bytes) noexcept {
 // Fills the 8 bytes at `at` with the checksum of the record after them.
 void seal(std::string &to, size_t at) noexcept {
     put_u64(as_bytes(to) + at, checksum(std::string_view(to).substr(at + 8)));
+}
+
+// A header whose writer was killed, or whose disk failed, before it was whole: the magic is written last. Short files
+// of others have no zeros after the beginning of a magic.
+bool is_begun(const char *begin, uint64_t size) noexcept {
+    if (size <= magic_bytes || size > header_bytes) return false;
+    const size_t same = static_cast<size_t>(std::mismatch(begin, begin + magic_bytes, magic).first - begin);
+    return same < magic_bytes && std::all_of(begin + same, begin + magic_bytes, [](char c) { return c == 0; });
 }
 
 void add_header(std::string &to, uint64_t max_bytes) {
@@ -79,7 +88,8 @@ Result<void> FileLog::open() {
     char begin[magic_bytes];
     const ssize_t got = S_ISREG(about.st_mode) ? pread(file.get(), begin, sizeof begin, 0) : 1;
     // An empty one becomes a store.
-    if (!S_ISREG(about.st_mode) || (got > 0 && (got < ssize_t{magic_bytes} || memcmp(begin, magic, magic_bytes) != 0)))
+    const bool is_store = got == ssize_t{magic_bytes} && memcmp(begin, magic, magic_bytes) == 0;
+    if (!S_ISREG(about.st_mode) || (got > 0 && !is_store && !is_begun(begin, static_cast<uint64_t>(about.st_size))))
         return Error::make(MUSTER_E_PROTOCOL, "store file://%s: that is no store", path_.c_str());
     file_ = std::move(file);
     forget();
@@ -123,20 +133,25 @@ void FileLog::unlock() noexcept {
 
 Result<void> FileLog::begin_file(uint64_t size) {
     acknowledged_ = 0;
-    if (size == 0) {
-        std::string header;
-        add_header(header, max_bytes_);
-        if (auto written = write_all(file_.get(), header, 0, path_.c_str()); !written) {
-            const int rc = ftruncate(file_.get(), 0); // a part of a header is no store
+    char header[header_bytes] = {};
+    const ssize_t got = size == 0 ? 0 : pread(file_.get(), header, sizeof header, 0);
+    if (got < 0) return Error::from_errno(errno, MUSTER_OK, "store file://%s: read its header", path_.c_str());
+    if (size == 0 || is_begun(header, size)) {
+        std::string whole;
+        add_header(whole, max_bytes_);
+        const std::string_view bytes(whole);
+        auto written = write_all(file_.get(), bytes.substr(magic_bytes), magic_bytes, path_.c_str());
+        if (written) written = write_all(file_.get(), bytes.substr(0, magic_bytes), 0, path_.c_str());
+        if (!written) {
+            const int rc = ftruncate(file_.get(), 0); // if that fails too, the next writer begins again
             static_cast<void>(rc);
             return written;
         }
     } else {
-        unsigned char header[header_bytes];
-        if (pread(file_.get(), header, sizeof header, 0) != sizeof header || memcmp(header, magic, magic_bytes) != 0)
+        if (got != ssize_t{header_bytes} || memcmp(header, magic, magic_bytes) != 0)
             return wrong("that is no store", 0);
-        max_bytes_ = get_u64(header + magic_bytes);
-        acknowledged_ = get_u64(header + acknowledged_at);
+        max_bytes_ = get_u64(reinterpret_cast<unsigned char *>(header) + magic_bytes);
+        acknowledged_ = get_u64(reinterpret_cast<unsigned char *>(header) + acknowledged_at);
         if (acknowledged_ > size)
             return Error::make(
                 MUSTER_E_PROTOCOL, "store file://%s: the file is damaged: %llu bytes were acknowledged, it has %llu",
