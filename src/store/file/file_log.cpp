@@ -40,12 +40,12 @@ void seal(std::string &to, size_t at) noexcept {
     put_u64(as_bytes(to) + at, checksum(std::string_view(to).substr(at + 8)));
 }
 
-// A header whose writer was killed, or whose disk failed, before it was whole: the magic is written last. Short files
-// of others have no zeros after the beginning of a magic.
-bool is_begun(const char *begin, uint64_t size) noexcept {
-    if (size <= magic_bytes || size > header_bytes) return false;
-    const size_t same = static_cast<size_t>(std::mismatch(begin, begin + magic_bytes, magic).first - begin);
-    return same < magic_bytes && std::all_of(begin + same, begin + magic_bytes, [](char c) { return c == 0; });
+// The magic of a header that is being written, or whose writer was killed, or whose disk failed: it is written last,
+// and until then there are zeros in its place. Short files of others have none.
+bool is_begun(const char *magic_there) noexcept {
+    const size_t same = static_cast<size_t>(std::mismatch(magic, magic + magic_bytes, magic_there).first - magic);
+    const auto is_zero = [](char c) { return c == 0; };
+    return same < magic_bytes && std::all_of(magic_there + same, magic_there + magic_bytes, is_zero);
 }
 
 void add_header(std::string &to, uint64_t max_bytes) {
@@ -87,9 +87,9 @@ Result<void> FileLog::open() {
                                  path_.c_str());
     char begin[magic_bytes];
     const ssize_t got = S_ISREG(about.st_mode) ? pread(file.get(), begin, sizeof begin, 0) : 1;
-    // An empty one becomes a store.
-    const bool is_store = got == ssize_t{magic_bytes} && memcmp(begin, magic, magic_bytes) == 0;
-    if (!S_ISREG(about.st_mode) || (got > 0 && !is_store && !is_begun(begin, static_cast<uint64_t>(about.st_size))))
+    // An empty one becomes a store. Another process may be writing the header: begin_file() knows, which has the lock.
+    const bool has_magic = got == ssize_t{magic_bytes} && (memcmp(begin, magic, magic_bytes) == 0 || is_begun(begin));
+    if (!S_ISREG(about.st_mode) || (got > 0 && !has_magic))
         return Error::make(MUSTER_E_PROTOCOL, "store file://%s: that is no store", path_.c_str());
     file_ = std::move(file);
     forget();
@@ -136,7 +136,7 @@ Result<void> FileLog::begin_file(uint64_t size) {
     char header[header_bytes] = {};
     const ssize_t got = size == 0 ? 0 : pread(file_.get(), header, sizeof header, 0);
     if (got < 0) return Error::from_errno(errno, MUSTER_OK, "store file://%s: read its header", path_.c_str());
-    if (size == 0 || is_begun(header, size)) {
+    if (size == 0 || (size > magic_bytes && size <= header_bytes && is_begun(header))) {
         std::string whole;
         add_header(whole, max_bytes_);
         const std::string_view bytes(whole);
