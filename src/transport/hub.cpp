@@ -75,7 +75,7 @@ void Hub::remove_link(Link &link) noexcept {
 }
 
 // A link that is in use rarely needs a heartbeat if it is examined twice per heartbeat interval. An idle one sends one
-// in each interval, and is examined only then: an idle process wakes half as often.
+// in each interval, and is examined only then: the timer wakes an idle process half as often.
 void Hub::tick() noexcept {
     const int64_t now = now_ns(), last = std::exchange(last_tick_ns_, now);
     // A process that was stopped, or a host that did not drive its engine, has no right to call others silent.
