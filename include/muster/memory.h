@@ -185,7 +185,8 @@ MUSTER_API muster_status muster_memory_open(muster_group *group, const muster_me
                                             muster_memory **out_memory, muster_error *error);
 
 /** Gives up the reference to a memory. Addresses in it become invalid for this process; the segment stays for the
- * others.
+ * others. Blocks elsewhere that muster_memory_reclaim() has freed and could not send yet stay allocated there:
+ * muster_memory_flush() or muster_memory_clear() is called before.
  * @param[in] memory  Memory, or NULL. No other call with it is under way.
  * @threads{one} @blocks{no} @since 0.1 */
 MUSTER_API void muster_memory_release(muster_memory *memory);
@@ -362,7 +363,8 @@ MUSTER_API muster_status muster_memory_run(muster_memory *memory, const muster_m
 MUSTER_API muster_status muster_memory_begin(muster_memory *memory, const muster_memory_operation *operation,
                                              muster_memory_result *out, muster_queue *queue, uint64_t tag);
 
-/** Waits until the operations that were begun before are done, but for copies of more than 64 KiB.
+/** Waits until the operations that were begun before are done, but for copies of more than 64 KiB, and the owners have
+ * the blocks that muster_memory_reclaim() has freed.
  * @param[in] memory      Memory.
  * @param[in] locale      Locale; UINT32_MAX: all of them.
  * @param[in] timeout_ns  Maximum wait; 0 only looks, -1: no limit.
@@ -371,6 +373,7 @@ MUSTER_API muster_status muster_memory_begin(muster_memory *memory, const muster
  * @retval MUSTER_TIMEOUT  Not all are in time.
  * @retval MUSTER_E_ARG    No memory, or no such locale.
  * @retval MUSTER_E_CLOSED  The context is closed.
+ * @retval MUSTER_E_NOMEM  Memory ran out; blocks that were freed wait for another call.
  * @retval MUSTER_E_WOULD_DEADLOCK  Called on the thread of the library.
  * @retval MUSTER_E_FORKED  The memory belongs to the parent process.
  * @return Otherwise the first failure of an operation without a queue.

@@ -18,7 +18,7 @@ constexpr int64_t turn_ns = 100'000'000; // then the context may have been close
 Status Memory::reclaim(muster_epoch_token *token, uint32_t max_objects, uint64_t max_ns, uint32_t &out_freed) noexcept {
     const int64_t until = max_ns == 0 ? INT64_MAX : now_ns() + static_cast<int64_t>(std::min(max_ns, max_wait_ns));
     Status first = MUSTER_OK;
-    bool all_sent = remote_ == nullptr || remote_->send_freed();
+    bool all_sent = remote_ == nullptr || remote_->send_freed() == MUSTER_OK;
     while (out_freed < max_objects) {
         uint64_t objects[batch];
         uint32_t count = 0;
@@ -38,7 +38,7 @@ Status Memory::reclaim(muster_epoch_token *token, uint32_t max_objects, uint64_t
                 else
                     freed = shape.why_refused(objects[next]);
             if (good != i && !is_here(locale))
-                all_sent = remote_->release_later(locale, objects + i, good - i) && all_sent;
+                all_sent = remote_->release_later(locale, objects + i, good - i) == MUSTER_OK && all_sent;
             else
                 for (uint32_t k = i; k < good; k++)
                     if (const Status one = heap(locale).release(objects[k]); one != MUSTER_OK) freed = one;
@@ -66,7 +66,7 @@ Status Memory::clear(muster_epoch_token *token, Deadline &deadline, uint64_t &ou
         out_freed += freed;
         if (status < 0 && first == MUSTER_OK) first = status;
         const bool is_empty = reinterpret_cast<const EpochSlot *>(token)->pending() == 0;
-        if (is_empty && (remote_ == nullptr || remote_->send_freed())) break;
+        if (is_empty && (remote_ == nullptr || remote_->send_freed() == MUSTER_OK)) break;
         if (deadline.look_once() || deadline.passed()) return MUSTER_TIMEOUT; // protected objects, or a full stream
         const timespec pause{0, static_cast<long>(back_off.next_ns())};
         ::nanosleep(&pause, nullptr);

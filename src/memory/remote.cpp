@@ -241,7 +241,7 @@ Status RemoteLocales::release(uint32_t locale, const uint64_t *offsets, uint32_t
     }
 }
 
-bool RemoteLocales::release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept {
+Status RemoteLocales::release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept {
     const std::lock_guard hold(freed_lock_);
     Freed &freed = freed_[locale];
     try {
@@ -249,15 +249,18 @@ bool RemoteLocales::release_later(uint32_t locale, const uint64_t *offsets, size
     } catch (const std::bad_alloc &) {
         freed.dropped += count;
     }
-    return send_freed_of(locale);
+    return send_freed_of(freed, peers_[locale]);
 }
 
-bool RemoteLocales::send_freed() noexcept {
+Status RemoteLocales::send_freed(uint32_t locale) noexcept {
     const std::lock_guard hold(freed_lock_);
-    bool all = true;
-    for (uint32_t locale = 0; locale < freed_.size(); locale++)
-        all = (freed_[locale].unsent.empty() || send_freed_of(locale)) && all;
-    return all;
+    Status worst = MUSTER_OK;
+    const auto count = static_cast<uint32_t>(freed_.size());
+    for (uint32_t r = locale == UINT32_MAX ? 0 : locale; r < (locale == UINT32_MAX ? count : locale + 1); r++) {
+        const Status sent = freed_[r].unsent.empty() ? Status{MUSTER_OK} : send_freed_of(freed_[r], peers_[r]);
+        if (worst == MUSTER_OK || sent == MUSTER_E_NOMEM) worst = sent;
+    }
+    return worst;
 }
 
 uint64_t RemoteLocales::dropped(uint32_t locale) noexcept {
@@ -266,30 +269,31 @@ uint64_t RemoteLocales::dropped(uint32_t locale) noexcept {
 }
 
 // Under the lock.
-bool RemoteLocales::send_freed_of(uint32_t locale) noexcept {
-    std::vector<uint64_t> &unsent = freed_[locale].unsent;
+Status RemoteLocales::send_freed_of(Freed &freed, uint32_t peer) noexcept {
+    std::vector<uint64_t> &unsent = freed.unsent;
     size_t sent = 0;
-    Result<void> begun;
-    while (sent != unsent.size()) {
+    Status status = MUSTER_OK;
+    while (status == MUSTER_OK && sent != unsent.size()) {
         const size_t count = std::min(freed_per_request, unsent.size() - sent);
         unsigned char request[freed_per_request * sizeof(uint64_t)];
         for (size_t i = 0; i < count; i++) put_u64(request + i * sizeof(uint64_t), unsent[sent + i]);
         try {
-            begun = am_->begin(
-                {peers_[locale], number_of(MemoryHandler::release), request, count * sizeof(uint64_t), nullptr, 0},
-                nullptr, 0);
+            status =
+                am_->begin({peer, number_of(MemoryHandler::release), request, count * sizeof(uint64_t), nullptr, 0},
+                           nullptr, 0)
+                    .status();
         } catch (const std::bad_alloc &) {
-            begun = Error::from_status(MUSTER_E_NOMEM);
+            status = MUSTER_E_NOMEM;
         }
-        if (!begun || begun.status() != MUSTER_OK) break;
-        sent += count;
+        if (status == MUSTER_OK) sent += count;
     }
-    if (!begun && begun.status() != MUSTER_E_NOMEM) { // the locale has ended
-        freed_[locale].dropped += unsent.size() - sent;
+    if (status < 0 && status != MUSTER_E_NOMEM) { // the locale has ended
+        freed.dropped += unsent.size() - sent;
         sent = unsent.size();
+        status = MUSTER_OK;
     }
     unsent.erase(unsent.begin(), unsent.begin() + static_cast<std::ptrdiff_t>(sent));
-    return unsent.empty();
+    return status;
 }
 
 Status RemoteLocales::stats(uint32_t locale, Deadline &deadline, muster_memory_stats &out) noexcept {
@@ -308,9 +312,17 @@ Status RemoteLocales::stats(uint32_t locale, Deadline &deadline, muster_memory_s
     }
 }
 
+// What was freed and had no room is sent when replies have made some.
 Status RemoteLocales::flush(uint32_t locale, Deadline &deadline) noexcept {
-    send_freed();
-    return am_->flush(locale == UINT32_MAX ? UINT32_MAX : peers_[locale], deadline);
+    const uint32_t peer = locale == UINT32_MAX ? UINT32_MAX : peers_[locale];
+    Status first = MUSTER_OK;
+    for (;;) {
+        const Status sent = send_freed(locale);
+        const Status flushed = am_->flush(peer, deadline);
+        if (flushed == MUSTER_AGAIN || flushed == MUSTER_TIMEOUT || flushed == MUSTER_E_CLOSED) return flushed;
+        if (first == MUSTER_OK) first = flushed;
+        if (sent != MUSTER_AGAIN) return first == MUSTER_OK ? sent : first;
+    }
 }
 
 } // namespace muster

@@ -41,10 +41,10 @@ class RemoteLocales {
     Status begin(const muster_memory_operation &what, muster_memory_result *out, Queue *queue, uint64_t tag);
     Status allocate(uint32_t locale, uint64_t bytes, Deadline &deadline, uint64_t &out_offset) noexcept;
     Status release(uint32_t locale, const uint64_t *offsets, uint32_t count, Deadline &deadline) noexcept;
-    // Without waiting, neither for a reply nor for room: what is not sent now follows with send_freed(). False: not all
-    // is. Those of a locale that has ended are dropped.
-    bool release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept;
-    bool send_freed() noexcept;
+    // Without waiting, neither for a reply nor for room: what is not sent now follows with send_freed(). AGAIN: there
+    // was no room for all; E_NOMEM. Those of a locale that has ended are dropped.
+    Status release_later(uint32_t locale, const uint64_t *offsets, size_t count) noexcept;
+    Status send_freed(uint32_t locale = UINT32_MAX) noexcept; // UINT32_MAX: to all
     uint64_t dropped(uint32_t locale) noexcept;
     Status stats(uint32_t locale, Deadline &deadline, muster_memory_stats &out) noexcept;
     Status flush(uint32_t locale, Deadline &deadline) noexcept; // UINT32_MAX: all
@@ -53,7 +53,6 @@ class RemoteLocales {
     RemoteLocales(Memory &memory, Ref<ActiveMessages> am, uint32_t locales)
         : memory_(memory), am_(std::move(am)), peers_(locales, UINT32_MAX), freed_(locales) {}
     static void set_handlers(ActiveMessages &am, Memory &memory); // served.cpp
-    bool send_freed_of(uint32_t locale) noexcept;
     struct Lent;
     Status copy(const muster_memory_operation &what, Deadline &deadline, Lent *lent = nullptr);
 
@@ -64,6 +63,7 @@ class RemoteLocales {
         std::vector<uint64_t> unsent; // offsets of blocks that were freed here
         uint64_t dropped = 0;
     };
+    Status send_freed_of(Freed &freed, uint32_t peer) noexcept;
     std::mutex freed_lock_;
     std::vector<Freed> freed_; // by locale
 };

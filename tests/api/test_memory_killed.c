@@ -12,7 +12,9 @@
 
 enum { locales = 4, each = 60000, each_elsewhere = 2000 };
 
-static _Atomic uint64_t *deferred; // by each locale of the round, before it frees; in memory of all
+// Of each locale of the round, in memory of all: what it has taken, and what it has not freed of that, as far as the
+// owners have confirmed it.
+static _Atomic uint64_t *deferred;
 
 static void *die_later(void *random) {
     const uint64_t wait_ns = 1000000 + (uintptr_t)random % 60000000;
@@ -27,6 +29,13 @@ static uint32_t place(uint64_t i) {
 }
 static uint64_t values(void) {
     return memory_flags == 0 ? each : each_elsewhere;
+}
+
+static void await_end(muster_memory *memory, uint32_t locale) {
+    muster_memory_locale_info info = {.status = MUSTER_OK};
+    for (const time_t limit = time(NULL) + 20; info.status == MUSTER_OK && time(NULL) < limit; sched_yield())
+        CHECK(muster_memory_get_locale(memory, locale, &info, NULL) == MUSTER_OK);
+    CHECK(info.status == MUSTER_E_PEER);
 }
 
 static void use_stack(member *me, uint64_t random) {
@@ -44,7 +53,7 @@ static void use_stack(member *me, uint64_t random) {
     const bool dies = me->rank == 1 || me->rank == 2;
     pthread_t killer;
     if (dies) CHECK(pthread_create(&killer, NULL, die_later, (void *)(uintptr_t)random) == 0);
-    uint64_t value = 0;
+    uint64_t value = 0, taken = 0, confirmed = 0;
     muster_gptr got;
     for (uint64_t i = 0; i < values() || dies; i++) {
         const bool makes = i < values() && push(memory, top, place(i), me->rank * (uint64_t)each + i);
@@ -66,12 +75,17 @@ static void use_stack(member *me, uint64_t random) {
                                                     .value = 1},
                           &before) == MUSTER_OK);
             CHECK(before.value == 0); // never popped twice
+            atomic_store(&deferred[me->rank], ++taken - confirmed);
             retire(memory, token, got);
         }
+        free_polled(memory, token);
+        // What was freed is with its owners when all requests have replies.
         muster_epoch_stats own;
         CHECK(muster_epoch_get_stats(epoch, &own) == MUSTER_OK);
-        atomic_store(&deferred[me->rank], own.pending);
-        free_polled(memory, token);
+        if (memory_flags != 0 && i % 8 == 7 && muster_memory_flush(memory, UINT32_MAX, 0) == MUSTER_OK) {
+            confirmed = taken - own.pending;
+            atomic_store(&deferred[me->rank], own.pending);
+        }
     }
     CHECK(run_one(memory,
                   (muster_memory_operation){.kind = MUSTER_MEMORY_FETCH, .target = done, .value = 1, .notify = 1},
@@ -87,11 +101,13 @@ static void use_stack(member *me, uint64_t random) {
     muster_atomic_condition others = {.cell = cell, .value = 2, .size_bytes = 8, .comparison = MUSTER_ATOMIC_EQUAL};
     CHECK(muster_atomic_wait(&others, 1, 1, 60 * second) == MUSTER_OK); // the killed ones block no other
     while ((got = pop(memory, top, token, &value)) != 0) retire(memory, token, got);
+    for (uint32_t r = 1; r <= 2 && memory_flags != 0; r++) await_end(memory, r);
     muster_epoch_stats stats = {.pending = 1};
     for (const time_t limit = time(NULL) + 20; (stats.pending > 0 || stats.tokens > 1) && time(NULL) < limit;) {
         free_polled(memory, token);
         CHECK(muster_epoch_get_stats(epoch, &stats) == MUSTER_OK);
     }
+    if (memory_flags != 0) CHECK(muster_memory_flush(memory, 3, 30 * second) == MUSTER_OK);
     uint64_t lost = 0;
     for (uint32_t r = 0; r < locales; r++) {
         muster_memory_stats heap;

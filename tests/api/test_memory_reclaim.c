@@ -4,6 +4,10 @@
 // ctest: quick timeout=60
 #include "memory_run.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
 enum { objects = 3000 };
 
 static void meet(member *me) {
@@ -123,6 +127,73 @@ static void test_a_tree_of_hosts(void **state) {
     memory_flags = 0;
 }
 
+// The owner is stopped, so that most requests have no room: each is for one object. Then muster_memory_flush() sends
+// the rest and waits for it. The processes, in memory of both:
+static _Atomic int *owner;
+static void free_at_a_stopped_owner(member *me, const void *unused) {
+    (void)unused;
+    muster_error error = {0};
+    CHECK_OK(open_member(me, 30 * second, &error), error);
+    muster_memory *const memory = open_memory(me, &config);
+    if (me->rank == 1) *owner = getpid();
+    meet(me);
+    if (me->rank == 0) {
+        muster_epoch *epoch = NULL;
+        muster_epoch_token *token = NULL;
+        CHECK(muster_memory_epoch(memory, &epoch) == MUSTER_OK);
+        CHECK(muster_epoch_register(epoch, &token, NULL) == MUSTER_OK);
+        for (uint32_t i = 0; i < objects; i++) retire_new(memory, token, 1);
+        CHECK(muster_epoch_synchronize(token, 30 * second, NULL) == MUSTER_OK);
+        CHECK(kill(*owner, SIGSTOP) == 0);
+        uint32_t freed = 0, all = 0;
+        for (; all < objects; all += freed)
+            CHECK(muster_memory_reclaim(memory, token, 1, 0, &freed) == MUSTER_AGAIN && freed == 1);
+        CHECK(muster_memory_flush(memory, 1, 0) == MUSTER_AGAIN);
+        CHECK(muster_memory_flush(memory, UINT32_MAX, 20 * ms) == MUSTER_TIMEOUT);
+        CHECK(kill(*owner, SIGCONT) == 0);
+        CHECK(muster_memory_flush(memory, 1, 30 * second) == MUSTER_OK);
+        CHECK(used_blocks(memory, 1) == 0);
+        CHECK(muster_epoch_unregister(token) == MUSTER_OK);
+    }
+    meet(me);
+    muster_memory_release(memory);
+    _exit(0);
+}
+static void run_pair(void) {
+    int urls[2][2];
+    pid_t children[2];
+    for (uint32_t r = 0; r < 2; r++) {
+        CHECK(pipe(urls[r]) == 0);
+        children[r] = start_member_process(r, 2, urls[r][0], free_at_a_stopped_owner, NULL);
+    }
+    member server = {0};
+    muster_store_server *store = NULL;
+    char url[256];
+    const size_t size = serve_store(&server, &store, url);
+    for (uint32_t r = 0; r < 2; r++) CHECK(write(urls[r][1], url, size + 1) == (ssize_t)size + 1);
+    for (uint32_t r = 0; r < 2; r++) {
+        int status;
+        CHECK(waitpid(children[r], &status, 0) == children[r] && status == 0);
+    }
+    muster_store_server_release(store);
+    CHECK(muster_context_close(server.context, 10 * second) == MUSTER_OK);
+    muster_context_release(server.context);
+    _exit(0);
+}
+static void test_flush_frees_what_had_no_room(void **state) {
+    (void)state;
+    owner = mmap(NULL, sizeof *owner, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(owner, MAP_FAILED);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    fflush(NULL);
+    const pid_t runner = fork(); // it forks the members before it has threads
+    if (runner == 0) run_pair();
+    int status;
+    assert_int_equal(waitpid(runner, &status, 0), runner);
+    assert_int_equal(status, 0);
+    memory_flags = 0;
+}
+
 static void test_clear(void **state) {
     (void)state;
     run_members(3, &(member){0}, clear_all);
@@ -139,7 +210,8 @@ static void test_objects_of_a_locale_that_has_ended_are_counted(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_clear), cmocka_unit_test(test_a_tree_of_hosts),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_flush_frees_what_had_no_room),
+                                       cmocka_unit_test(test_clear), cmocka_unit_test(test_a_tree_of_hosts),
                                        cmocka_unit_test(test_objects_of_a_locale_that_has_ended_are_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
