@@ -113,10 +113,6 @@ Status Context::pause(int64_t ns) noexcept {
     return status == MUSTER_TIMEOUT ? Status{MUSTER_OK} : status;
 }
 
-void Context::wake_engine() noexcept {
-    if (external()) loop_.wake();
-}
-
 Status Context::wait_fd(int fd, Deadline &deadline) noexcept {
     if (on_loop()) return MUSTER_E_WOULD_DEADLOCK;
     const Ref<Context> self(this);
@@ -164,15 +160,12 @@ Result<int> Context::external_fd() noexcept {
     if (!external())
         return Error::make(MUSTER_E_UNSUPPORTED, "the context has a thread of its own; there is nothing to poll");
     if (closed()) return Error::make(MUSTER_E_CLOSED, "the context is closed");
+    loop_.show_tasks();
     return duplicate(loop_.fd(), "a context");
 }
 
 int Context::end_fd() const noexcept {
     return engine_->end_fd.get();
-}
-
-int Context::engine_fd() const noexcept {
-    return loop_.fd();
 }
 
 Status Context::close(Deadline &deadline) noexcept {

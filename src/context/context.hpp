@@ -150,8 +150,6 @@ class Context final : public Object {
     Status pause(int64_t ns) noexcept; // MUSTER_OK after that time; or the status with which the call ended before
     HostCalls &host_calls() noexcept { return *host_calls_; }
     void host_release() noexcept; // the host's handle
-    // External contexts: makes the thread that drives the engine return from its wait and check (harmless in others).
-    void wake_engine() noexcept;
 
     Status progress(Deadline &deadline) noexcept; // muster_context_progress
     // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for the thread that
@@ -168,7 +166,6 @@ class Context final : public Object {
     }
     Result<int> external_fd() noexcept; // a dup for the host
     int end_fd() const noexcept;        // an eventfd, readable once the engine has stopped and everything is ended
-    int engine_fd() const noexcept;     // the epoll descriptor itself; external contexts, for nested polls
     Status close(Deadline &deadline) noexcept;
 
     // The part of a module in this context, made by `make` at the first call. `key` is the address of a static of that

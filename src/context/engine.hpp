@@ -84,7 +84,6 @@ struct Context::Engine {
     std::atomic<uint32_t> word{0};         // futex of threads that wait for the baton or a notify; see await()
     std::atomic<uint32_t> word_waiters{0}; // those that wait on it
     std::atomic<uint32_t> fd_waiters{0};   // those that wait in poll() for baton_fd
-    std::atomic<bool> polling{false};      // the driver sleeps, or is about to
     uint32_t drives = 0;                   // rounds since the loop was served; the driver's
 
     LogTarget log;

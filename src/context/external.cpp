@@ -11,8 +11,9 @@ namespace muster {
 
 namespace {
 
-constexpr int max_turns = 16;         // in a row, before the call returns to the host
-constexpr uint32_t max_drives = 1024; // rounds in a row, before descriptors and timers have their turn
+constexpr int max_turns = 16;           // in a row, before the call returns to the host
+constexpr uint32_t max_drives = 1024;   // rounds in a row, before descriptors have their turn
+constexpr uint32_t drives_per_look = 8; // at the clock, for timers that are due
 
 // Waits until one of the descriptors is readable. 0 at the deadline.
 int wait_readable(pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
@@ -27,6 +28,15 @@ int wait_readable(pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
         if (n >= 0) return n;
         if (errno != EINTR) return 0;
     }
+}
+
+// As wait_readable(), where the first descriptor is that of a loop: it counts as readable if that has tasks.
+int wait_events(bool is_idle, pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
+    if (is_idle) return wait_readable(fds, count, deadline);
+    fds[0].revents = POLLIN;
+    if (count == 1) return 1;
+    Deadline once(0);
+    return 1 + wait_readable(fds + 1, count - 1, once);
 }
 
 void signal_event(int fd) noexcept {
@@ -72,13 +82,13 @@ void Context::Engine::pass_baton() noexcept {
     pthread_setcancelstate(cancel_state, nullptr);
 }
 
-// seq_cst on `word`, `word_waiters`, `fd_waiters` and `polling`: a waiter announces itself and then checks, a notifier
-// changes and then checks for waiters; one of the two sees the other.
+// seq_cst on `word`, `word_waiters`, `fd_waiters` and the mark of Loop::begin_wait(): a waiter announces itself and
+// then checks, a notifier changes and then checks for waiters; one of the two sees the other.
 void Context::Engine::notify() noexcept {
     word.fetch_add(1, std::memory_order_seq_cst);
     if (word_waiters.load(std::memory_order_seq_cst) != 0) futex_wake(word, INT_MAX, false);
     if (fd_waiters.load(std::memory_order_seq_cst) != 0) signal_event(baton_fd.get());
-    if (polling.load(std::memory_order_seq_cst)) loop.wake();
+    if (loop.is_waited_for()) loop.wake();
 }
 
 int Context::Engine::wait_word(uint32_t seen, Deadline &deadline) noexcept {
@@ -110,7 +120,7 @@ bool Context::Engine::begin_drive() noexcept {
 // The continuation is as after a turn of the loop: tasks have run, and the descriptor of the loop shows its timers.
 void Context::Engine::end_drive() noexcept {
     loop.run_tasks();
-    if (++drives >= max_drives || loop.is_due())
+    if (++drives >= max_drives || (drives % drives_per_look == 0 && loop.is_due()))
         serve();
     else
         loop.show_timers();
@@ -129,10 +139,10 @@ Status Context::Engine::await(const Done &done, int fd, Deadline &deadline) noex
             Status status = MUSTER_AGAIN;
             while (status == MUSTER_AGAIN && !stopped.load(std::memory_order_acquire)) {
                 pollfd fds[2] = {{loop.fd(), POLLIN, 0}, {fd, POLLIN, 0}};
-                polling.store(true, std::memory_order_seq_cst);
+                const bool is_idle = loop.begin_wait();
                 const bool now = done();
-                const int ready = now ? 0 : wait_readable(fds, count, deadline);
-                polling.store(false, std::memory_order_relaxed);
+                const int ready = now ? 0 : wait_events(is_idle, fds, count, deadline);
+                loop.end_wait();
                 if (now || (count == 2 && fds[1].revents != 0))
                     status = MUSTER_OK;
                 else if (ready == 0)
@@ -185,9 +195,9 @@ Status Context::Engine::progress(Deadline &deadline) noexcept {
     Status status = MUSTER_E_CLOSED;
     if (!stopped.load(std::memory_order_acquire)) {
         pollfd one{loop.fd(), POLLIN, 0};
-        polling.store(true, std::memory_order_seq_cst); // pairs with notify(), which follows the setting of the mark
-        const int ready = context.handle_left() ? 0 : wait_readable(&one, 1, deadline);
-        polling.store(false, std::memory_order_relaxed);
+        const bool is_idle = loop.begin_wait(); // pairs with notify(), which follows the setting of the mark
+        const int ready = context.handle_left() ? 0 : wait_events(is_idle, &one, 1, deadline);
+        loop.end_wait();
         status = ready > 0 ? MUSTER_OK : deadline.look_once() ? MUSTER_AGAIN : MUSTER_TIMEOUT;
         if (ready > 0) serve();
     }

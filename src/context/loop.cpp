@@ -31,6 +31,7 @@ Loop::~Loop() {
 }
 
 Result<void> Loop::open(Mode mode) {
+    is_shown_.store(mode == Mode::waits, std::memory_order_relaxed);
     wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
     if (mode == Mode::polled) timer_fd_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
@@ -70,11 +71,23 @@ bool Loop::post(TaskNode &task) noexcept {
             return false;
         }
         task.next = latest;
-        // release: pairs with fetch_tasks(); publishes the task. On failure nothing is read but the pointer.
-    } while (!mailbox_.compare_exchange_weak(latest, &task, std::memory_order_release, std::memory_order_relaxed));
+        // release: pairs with fetch_tasks(); publishes the task. seq_cst: pairs with begin_wait() and show_tasks(). On
+        // failure nothing is read but the pointer.
+    } while (!mailbox_.compare_exchange_weak(latest, &task, std::memory_order_seq_cst, std::memory_order_relaxed));
     posts_.fetch_add(1, std::memory_order_relaxed);
-    if (owner && latest == nullptr) wake(); // the first of a burst
+    if (owner && latest == nullptr && (is_shown_.load(std::memory_order_seq_cst) || is_waited_for()))
+        wake(); // the first of a burst
     return true;
+}
+
+bool Loop::begin_wait() noexcept {
+    is_waited_for_.store(true, std::memory_order_seq_cst);
+    return tasks_ == nullptr && mailbox_.load(std::memory_order_seq_cst) == nullptr;
+}
+
+void Loop::show_tasks() noexcept {
+    is_shown_.store(true, std::memory_order_seq_cst);
+    wake(); // for those that were posted before
 }
 
 void Loop::wake() noexcept {
@@ -199,9 +212,10 @@ bool Loop::is_due() noexcept {
 }
 
 void Loop::show_timers() noexcept {
+    const int64_t next = timers_.empty() ? never : timers_.next_ns();
+    if (!has_tasks() && next == armed_ns_) return; // if it has expired, it is readable until it is set again
     const bool now = is_due();
-    const int64_t at = now ? 0 : timers_.empty() ? never : timers_.next_ns();
-    if (!now && at == armed_ns_) return; // it has not expired
+    const int64_t at = now ? 0 : next;
     armed_ns_ = at;
     itimerspec when{}; // all zero: off
     if (now)

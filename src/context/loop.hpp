@@ -68,6 +68,14 @@ class Loop {
     void modify(Watch &watch, int fd, uint32_t epoll_events) noexcept; // reports again which events are pending
     void unwatch(Watch &watch, int fd) noexcept; // an event of the current turn may still be reported
     int fd() const noexcept { return epoll_.get(); }
+    // Mode::polled, where a post costs a system call only while a thread waits for fd(). Such a thread calls
+    // begin_wait() first, and does not wait if that returns false: there are tasks. One thread at a time, as between
+    // enter() and leave().
+    bool begin_wait() noexcept;
+    void end_wait() noexcept { is_waited_for_.store(false, std::memory_order_relaxed); }
+    bool is_waited_for() const noexcept { return is_waited_for_.load(std::memory_order_seq_cst); }
+    // Others wait for fd() from now on, at any time: each post makes it readable. Any thread.
+    void show_tasks() noexcept;
     uint64_t turns() const noexcept { return turns_.load(std::memory_order_relaxed); }
     uint64_t posts() const noexcept { return posts_.load(std::memory_order_relaxed); }
 
@@ -103,6 +111,9 @@ class Loop {
     // Posted tasks, latest first; refusing() once the loop takes no more.
     std::atomic<TaskNode *> mailbox_{nullptr};
     std::atomic<pthread_t> thread_{}; // relaxed: a thread only compares it with itself, and has written that itself
+    // seq_cst, as the exchange of mailbox_ in post(): one who begins to wait sets a mark and then checks the mailbox, a
+    // poster adds to the mailbox and then checks the marks; one of the two sees the other.
+    std::atomic<bool> is_waited_for_{false}, is_shown_{false};
     std::atomic<uint64_t> turns_{0}, posts_{0}; // relaxed: counters
     PostedTask<Loop, &Loop::release_removed> release_removed_{*this};
 

@@ -44,8 +44,8 @@ Status SessionStream::drive(Deadline &deadline, const Interrupted &interrupted, 
     const bool driven = session_->context().drive([&](const auto &run_posted) {
         int empty_polls = 0;
         for (int looks = 0; looks < max_polls && !done() && !interrupted.now(); looks++) {
+            run_posted(); // first what this thread has written
             const Status found = session_->channel().poll();
-            run_posted();
             empty_polls = found == MUSTER_OK ? 0 : empty_polls + 1;
             if (found != MUSTER_TIMEOUT && empty_polls < max_empty_polls && !deadline.look_once()) continue;
             if (!done()) status = MUSTER_AGAIN;

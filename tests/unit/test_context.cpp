@@ -283,7 +283,10 @@ static void test_external_timers_show_in_the_descriptor(void **) {
         });
         while (context->progress(once) == MUSTER_OK) {
         }
-        pollfd ready{context->engine_fd(), POLLIN, 0};
+        const Fd fd(*context->external_fd());
+        while (context->progress(once) == MUSTER_OK) {
+        }
+        pollfd ready{fd.get(), POLLIN, 0};
         before = poll(&ready, 1, 0);
         within = poll(&ready, 1, 5000);
         while (!fired && context->progress(once) == MUSTER_OK) {
@@ -294,6 +297,47 @@ static void test_external_timers_show_in_the_descriptor(void **) {
     assert_int_equal(before, 0);
     assert_int_equal(within, 1);
     assert_true(fired);
+}
+
+// Posts of other threads reach a host that waits for the descriptor, from the moment it has it, and threads that wait
+// in calls, of which one after the other drives.
+static void test_posts_reach_all_that_wait(void **) {
+    Ref<Context> context = make_context(MUSTER_CONTEXT_EXTERNAL);
+    constexpr int rounds = 20'000;
+    std::atomic<int> run{0};
+    bool shown_before = true, shown_after = false;
+    int fd = -1;
+    {
+        context->post([&] { run++; });
+        std::thread poster([&] {
+            for (int i = 0; i < rounds; i++) {
+                while (run.load() <= i) std::this_thread::yield();
+                context->post([&] { run++; });
+            }
+        });
+        Deadline endless(-1);
+        while (run <= rounds / 2) context->progress(endless); // one post at a time: a lost one would be waited for
+        fd = *context->external_fd();
+        while (run <= rounds) {
+            pollfd ready{fd, POLLIN, 0};
+            if (poll(&ready, 1, 10'000) != 1) break;
+            Deadline once(0);
+            context->progress(once);
+        }
+        poster.join();
+        shown_before = run == rounds + 1;
+        Deadline once(0);
+        while (context->progress(once) == MUSTER_OK) {
+        }
+        context->post([&] { run++; });
+        pollfd ready{fd, POLLIN, 0};
+        shown_after = poll(&ready, 1, 0) == 1;
+        context->close(endless);
+        close(fd);
+    }
+    assert_true(shown_before);
+    assert_true(shown_after);
+    assert_int_equal(run, rounds + 2);
 }
 
 namespace {
@@ -411,6 +455,7 @@ int main() {
         cmocka_unit_test(test_sleepers_hand_the_baton_on),
         cmocka_unit_test(test_the_engine_goes_on_when_a_driver_leaves),
         cmocka_unit_test(test_external_timers_show_in_the_descriptor),
+        cmocka_unit_test(test_posts_reach_all_that_wait),
         cmocka_unit_test(test_parts_are_made_once_and_told_latest_first),
         cmocka_unit_test(test_close_waits_for_parts_until_its_deadline),
         cmocka_unit_test(test_a_shorter_deadline_of_another_closer_counts),

@@ -192,7 +192,7 @@ class Endpoint {
     int64_t boot_wait_ns_ = 0;
     int64_t last_ = 0, slept_at_ = 0, spin_ns_ = 0, max_spin_ns_ = 0;
     int64_t seen_ = 0; // the last look at the clock
-    uint32_t polls_since_look_ = 0;
+    uint32_t turns_since_look_ = 0;
 };
 
 int64_t spin_for(const Node &node); // the longest spell

@@ -31,9 +31,9 @@ constexpr int64_t drain_ns = 2 * ms;             // time without a further messa
 constexpr int64_t drain_announced_ns = 100 * ms; // but more was announced
 constexpr int64_t drain_orderly_ns = 2'000 * ms;
 constexpr int posts_per_burst = 32;
-constexpr int polls_when_driven = 16;
-// Polls without a message for each look at the clock, which takes a fifth of a poll.
-constexpr uint32_t polls_per_look = 8;
+constexpr int polls_when_driven = 16, polls_when_waiting = 4;
+// Turns without a message for each look at the clock, which takes a fifth of a poll.
+constexpr uint32_t turns_per_look = 4;
 } // namespace
 
 int64_t spin_for(const Node &node) {
@@ -83,7 +83,7 @@ void Endpoint::spun(void *self, uint32_t) {
 // A waiting thread drives this endpoint, and polls again and again while it is awake.
 muster_status Endpoint::poll_once() {
     if (!started_ || !awake_ || !node_.usable_here()) return MUSTER_TIMEOUT;
-    if (turn(1)) return MUSTER_OK;
+    if (turn(polls_when_waiting)) return MUSTER_OK;
     return awake_ ? MUSTER_AGAIN : MUSTER_TIMEOUT;
 }
 
@@ -144,7 +144,7 @@ bool Endpoint::poll() {
 }
 
 void Endpoint::after_poll(bool moved) {
-    if (moved || ++polls_since_look_ % polls_per_look == 0) seen_ = moved ? last_ : now_ns();
+    if (moved || ++turns_since_look_ % turns_per_look == 0) seen_ = moved ? last_ : now_ns();
     const int64_t now = std::max(seen_, last_);
     bool waits = false; // a peer has to be waited for
     if (moved || now - last_ >= spin_ns_) {
