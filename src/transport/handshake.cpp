@@ -19,6 +19,7 @@ constexpr size_t hello_bytes = 8 + 2 + 2 + 4 + 32 + 32;
 constexpr size_t proof_bytes = 32, tag_bytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
 constexpr size_t proof_max = proof_bytes + HandshakeDetails::max_bytes + tag_bytes;
 constexpr size_t paired_bytes = 1 + 16;
+constexpr char no_secret[] = "a public key that gives no secret";
 constexpr std::string_view other_key_mark = {"\0muster other key\0", 18}; // before a hello, and the key's id (8)
 
 // In HELLO.
@@ -199,16 +200,30 @@ Status Handshake::take_hello(const unsigned char *body, size_t size) {
     hello_peer_[0] = msg_hello;
     hello_peer_[2] = static_cast<char>(size);
     hello_peer_.append(reinterpret_cast<const char *>(body), size);
-    if (!config_.dialer) make_hello();
-    if (crypto_scalarmult(shared_.data(), private_.data(), body + 48) != 0)
-        return fail(Refusal::protocol, MUSTER_E_PROTOCOL, "a public key that gives no secret");
-    derive_keys();
+    memcpy(public_peer_.data(), body + 48, public_peer_.size());
     state_ = State::proof;
-    if (config_.dialer) make_proof();
+    if (!config_.dialer) {
+        make_hello();
+        return MUSTER_AGAIN;
+    }
+    if (!derive_keys()) return fail(Refusal::none, MUSTER_E_PROTOCOL, no_secret);
+    make_proof();
     return MUSTER_AGAIN;
 }
 
-void Handshake::derive_keys() {
+void Handshake::prepare() noexcept {
+    if (state_ == State::proof) derive_keys();
+}
+
+// False: the public key of the other side gives no secret.
+bool Handshake::derive_keys() noexcept {
+    if (has_root_) return *has_root_;
+    has_root_ = crypto_scalarmult(shared_.data(), private_.data(), public_peer_.data()) == 0;
+    if (*has_root_) derive_root();
+    return *has_root_;
+}
+
+void Handshake::derive_root() noexcept {
     const std::string &first = config_.dialer ? hello_own_ : hello_peer_;
     const std::string &second = config_.dialer ? hello_peer_ : hello_own_;
     transcript_ = key_hash(nullptr, {"muster hello 1", first, second});
@@ -262,19 +277,20 @@ bool Handshake::fits_other_key(const unsigned char *proof) {
     const SecretKey own = config_.secret;
     for (const auto &[id, key] : config_.other_keys->all()) {
         config_.secret = key;
-        derive_keys();
+        derive_root();
         if (fits(proof, "muster proof dialer")) {
             other_key_ = id;
             return true;
         }
     }
     config_.secret = own;
-    derive_keys();
+    derive_root();
     return false;
 }
 
 Status Handshake::take_proof(const unsigned char *body, size_t size) {
     const char *const label = config_.dialer ? "muster proof listener" : "muster proof dialer";
+    if (!derive_keys()) return fail(Refusal::protocol, MUSTER_E_PROTOCOL, no_secret);
     if (size < proof_bytes + tag_bytes || (!fits(body, label) && !fits_other_key(body)))
         return fail(Refusal::wrong_secret, MUSTER_E_AUTH, "the other side has another secret");
     const SecretKey proof = derive(label);

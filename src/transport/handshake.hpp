@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -136,6 +137,9 @@ class Handshake {
     // belong to the link; negative: failed, see error(). Output may have to be sent in each case.
     Status feed(const unsigned char *data, size_t size, size_t &used);
     std::string take_output();
+    // The listener has sent its HELLO and waits: computes what the PROOF of the dialer is checked with. Without this call
+    // that is done when the PROOF has arrived; with it both sides compute at the same time.
+    void prepare() noexcept;
     bool has_hello() const noexcept { return !hello_peer_.empty(); } // of the other side, whole
     size_t wants() const noexcept; // bytes of the current message still missing: a socket reads no more than that
     // The dialer, when want_segment(): was the shared memory received and mapped?
@@ -166,7 +170,8 @@ class Handshake {
     void make_proof();
     std::string details() const;
     void send(uint8_t type, const void *body, size_t size, std::string *transcript);
-    void derive_keys();
+    bool derive_keys() noexcept;
+    void derive_root() noexcept;
     bool fits(const unsigned char *proof, const char *label) const noexcept;
     bool fits_other_key(const unsigned char *proof);
     SecretKey derive(const char *label, bool with_all = false) const;
@@ -178,7 +183,9 @@ class Handshake {
     std::string output_, hello_own_, hello_peer_, proof_own_, proof_peer_;
     std::vector<unsigned char> in_;
     std::array<unsigned char, 32> private_{}, public_{};
+    std::array<unsigned char, 32> public_peer_{};
     SecretKey shared_{}, root_{}, transcript_{}, all_{};
+    std::optional<bool> has_root_; // whether the public key of the other side gives one, once that was computed
     uint64_t other_key_ = 0; // by which the dialer has proved itself
     uint32_t peer_options_ = 0;
     bool busy_ = false;

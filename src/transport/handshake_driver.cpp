@@ -110,7 +110,10 @@ ssize_t HandshakeDriver::receive() {
     const size_t wants = std::min(handshake_.wants(), sizeof buffer);
     const ssize_t n = recv(fd_.get(), buffer, wants, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) return 1;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        handshake_.prepare();
+        return 0;
+    }
     if (n < 0) {
         fail(Error::from_errno(errno, MUSTER_E_PEER, "the connection broke during the handshake"));
         return -1;

@@ -223,10 +223,33 @@ static void be_a_pipeline(const load *l) {
     _exit(0);
 }
 
-/* Many connections of one process. */
+/* Many connections of one process: one after the other, or begun together. */
+static void open_together(client *many, int count) {
+    muster_error error = {0};
+    muster_context *context = NULL;
+    muster_queue *queue = NULL;
+    check(muster_context_create(NULL, &context, &error), &error, "context");
+    check(muster_queue_create(context, NULL, &queue, &error), &error, "queue");
+    for (int i = 0; i < count; i++) {
+        many[i].context = context;
+        check(muster_store_open_begin(context, all->url, strlen(all->url), NULL, 30000000000, queue, (uint64_t)i, &error),
+              &error, "begin to open");
+    }
+    for (int i = 0; i < count; i++) {
+        muster_completion done;
+        check(muster_queue_next(queue, -1, &done, &error), &error, "next");
+        check(done.status, &error, "open");
+        many[done.tag].store = done.object;
+    }
+}
+
 static void connect_many(const load *l, int count) {
     client *many = calloc((size_t)count, sizeof *many);
     const int echo = !strcmp(l->over, "echo");
+    if (!echo && !strcmp(l->op, "together")) {
+        open_together(many, count);
+        return;
+    }
     for (int i = 0; i < count; i++) {
         if (echo) {
             connect_echo();

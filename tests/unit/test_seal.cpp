@@ -225,6 +225,57 @@ void test_aes_is_chosen_if_both_sides_have_it(void **) {
         }
 }
 
+std::string message(unsigned char type, std::string_view body) {
+    std::string text = {static_cast<char>(type), 0, static_cast<char>(body.size()),
+                        static_cast<char>(body.size() >> 8)};
+    return text.append(body);
+}
+
+// A listener that computes while it waits agrees on the same keys as one that does not, wherever the time for it comes.
+void test_a_listener_may_compute_ahead(void **) {
+    for (const unsigned ahead : {0U, 1U, 2U, 7U}) { // before the hello, after it, with a part of the proof
+        HandshakeConfig dials, listens;
+        dials.dialer = true;
+        dials.secret = listens.secret = secret_key("secret", 6);
+        Handshake dialer(dials), listener(listens);
+        if (ahead & 1) listener.prepare();
+        exchange(dialer, listener);
+        if (ahead & 2) listener.prepare();
+        exchange(listener, dialer);
+        const std::string proof = dialer.take_output();
+        size_t used = 0;
+        assert_int_equal(listener.feed(as_bytes(proof), proof.size() / 2, used), MUSTER_AGAIN);
+        if (ahead & 4) listener.prepare();
+        size_t more = 0;
+        assert_int_equal(listener.feed(as_bytes(proof) + used, proof.size() - used, more), MUSTER_OK);
+        exchange(listener, dialer);
+        assert_true(dialer.agreement().key_out == listener.agreement().key_in);
+        assert_true(dialer.agreement().key_in == listener.agreement().key_out);
+    }
+}
+
+// A public key of low order gives the same secret with every key (D. J. Bernstein, 2006): it is refused.
+void test_a_public_key_without_a_secret_is_refused(void **) {
+    for (const bool ahead : {false, true}) {
+        HandshakeConfig dials, listens;
+        dials.dialer = true;
+        dials.secret = listens.secret = secret_key("secret", 6);
+        Handshake dialer(dials), listener(listens);
+        std::string hello = dialer.take_output();
+        std::fill(hello.end() - 32, hello.end(), 0);
+        size_t used = 0;
+        assert_int_equal(listener.feed(as_bytes(hello), hello.size(), used), MUSTER_AGAIN);
+        if (ahead) listener.prepare();
+        const std::string proof = message(2, std::string(100, 'p'));
+        assert_int_equal(listener.feed(as_bytes(proof), proof.size(), used), MUSTER_E_PROTOCOL);
+        assert_non_null(strstr(listener.error().message, "gives no secret"));
+
+        std::string answer = listener.take_output().substr(0, hello.size());
+        std::fill(answer.end() - 32, answer.end(), 0);
+        assert_int_equal(dialer.feed(as_bytes(answer), answer.size(), used), MUSTER_E_PROTOCOL);
+    }
+}
+
 } // namespace
 
 int main() {
@@ -237,6 +288,8 @@ int main() {
         cmocka_unit_test(test_aes_is_that_of_libsodium),
         cmocka_unit_test(test_the_cipher_stays_within_its_bytes),
         cmocka_unit_test(test_aes_is_chosen_if_both_sides_have_it),
+        cmocka_unit_test(test_a_listener_may_compute_ahead),
+        cmocka_unit_test(test_a_public_key_without_a_secret_is_refused),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
