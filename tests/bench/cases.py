@@ -426,6 +426,9 @@ def store():
                [("itself alone", load("sync", op="add"))] + [p for p in peers("add", 1, idle=4000) if p[0] != "epoll echo"])
     yield Case("store", "1000 clients of one process", "until connected", "ms", "low", "ms", load("connect", clients=1000),
                [("epoll echo", load("connect", over="echo", clients=1000))])
+    yield Case("store", "1000 clients of one process, begun together", "until connected", "ms", "low", "ms",
+               load("connect", op="together", clients=1000),
+               [("epoll echo, one after the other", load("connect", over="echo", clients=1000))])
     yield Case("store", "an idle client", "server's memory", "bytes", "low", "bytes", load("memory", clients=4000), [])
     if shutil.which("etcd"):
         for op in ("get", "set"):

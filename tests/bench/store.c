@@ -4,7 +4,7 @@
  *   --over muster|echo   a store server of Muster's; or a bare epoll server that sends back what came, as the measure
  *   --what sync          each client asks and waits: get, set and add in turn (echo: 64 bytes each way)
  *   --what pipelined     one client with many requests under way (a request of one operation each)
- *   --what connect       clients that open the store, from the first to the last
+ *   --what connect       clients that open the store, from the first to the last; --op together: begun without waiting
  *   --what memory        what an idle client costs the server
  *   --clients <n> --idle <n>  busy ones, and those that are connected and do nothing
  *   --op get|set|add --scale <percent of the usual time>
