@@ -232,8 +232,9 @@ static void open_together(client *many, int count) {
     check(muster_queue_create(context, NULL, &queue, &error), &error, "queue");
     for (int i = 0; i < count; i++) {
         many[i].context = context;
-        check(muster_store_open_begin(context, all->url, strlen(all->url), NULL, 30000000000, queue, (uint64_t)i, &error),
-              &error, "begin to open");
+        check(
+            muster_store_open_begin(context, all->url, strlen(all->url), NULL, 30000000000, queue, (uint64_t)i, &error),
+            &error, "begin to open");
     }
     for (int i = 0; i < count; i++) {
         muster_completion done;
