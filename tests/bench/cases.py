@@ -379,7 +379,9 @@ def mpi():
     ways = (("host", "driven by the host"), ("thread", "with the context's thread"))
     for way, name in (("moved", "moved to shared memory"), ("through", "through MPI")):
         for over, how in ways:
-            yield latency("mpi", f"{name}, {how}, 64 B", muster("latency", 64, over, way), raw("latency", 64))
+            probed = [("Open MPI vader by MPI_Improbe", MPI + command("mpi", "latency", 64, mode="probe"))]
+            yield latency("mpi", f"{name}, {how}, 64 B", muster("latency", 64, over, way),
+                          raw("latency", 64) + (probed if way == "through" else []))
         for over, how in ways:
             yield message_rate("mpi", f"{name}, {how}, 64 B", muster("oneway", 64, over, way), raw("oneway", 64))
         for size in (65536, 1 << 20, MB80):

@@ -1,18 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* Open MPI between the two ranks of mpirun -n 2. One way: windows of up to 64 messages or 4 MiB. */
+/* Open MPI between the two ranks of mpirun -n 2. One way: windows of up to 64 messages or 4 MiB. --mode probe: as one
+ * must receive that knows neither the sender nor the size of the next message, by matched probes and without waiting.
+ */
 #include "bench.h"
 
 #include <mpi.h>
 #include <sys/resource.h>
 
 struct channel {
-    int peer;
+    int peer, probes;
 };
 static inline void channel_write(struct channel *c, const void *data, size_t size) {
     MPI_Send(data, (int)size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD);
 }
+static void receive_by_probe(void *data) {
+    int found = 0, size;
+    MPI_Message message;
+    MPI_Status status;
+    while (!found) MPI_Improbe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, &message, &status);
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    MPI_Mrecv(data, size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+}
 static inline void channel_read(struct channel *c, void *data, size_t size) {
-    MPI_Recv(data, (int)size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (c->probes)
+        receive_by_probe(data);
+    else
+        MPI_Recv(data, (int)size, MPI_BYTE, c->peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 static inline size_t channel_read_some(struct channel *c, void *data, size_t most) {
     channel_read(c, data, most);
@@ -55,7 +68,7 @@ int main(int argc, char **argv) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     take_core(o.cores, rank);
-    struct channel c = {1 - rank};
+    struct channel c = {1 - rank, !strcmp(o.mode, "probe")};
     if (o.what == WHAT_ONEWAY)
         one_way(&o, rank, &c);
     else if (rank == 0)
