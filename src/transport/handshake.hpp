@@ -137,8 +137,8 @@ class Handshake {
     // belong to the link; negative: failed, see error(). Output may have to be sent in each case.
     Status feed(const unsigned char *data, size_t size, size_t &used);
     std::string take_output();
-    // The listener has sent its HELLO and waits: computes what the PROOF of the dialer is checked with. Without this call
-    // that is done when the PROOF has arrived; with it both sides compute at the same time.
+    // The listener has sent its HELLO and waits: computes what the PROOF of the dialer is checked with. Without this
+    // call that is done when the PROOF has arrived; with it both sides compute at the same time.
     void prepare() noexcept;
     bool has_hello() const noexcept { return !hello_peer_.empty(); } // of the other side, whole
     size_t wants() const noexcept; // bytes of the current message still missing: a socket reads no more than that
@@ -186,7 +186,7 @@ class Handshake {
     std::array<unsigned char, 32> public_peer_{};
     SecretKey shared_{}, root_{}, transcript_{}, all_{};
     std::optional<bool> has_root_; // whether the public key of the other side gives one, once that was computed
-    uint64_t other_key_ = 0; // by which the dialer has proved itself
+    uint64_t other_key_ = 0;       // by which the dialer has proved itself
     uint32_t peer_options_ = 0;
     bool busy_ = false;
 };
