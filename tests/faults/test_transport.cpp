@@ -83,7 +83,9 @@ SCENARIO(transport, calls_that_wait) {
     EXPECT(own == MUSTER_OK || own == MUSTER_E_UNSUPPORTED || has_fired());
     OK(muster_listener_cancel, listener);
     Stream none;
-    EXPECT(CALL(muster_listener_accept, listener, 0, none.out(), &error) == MUSTER_AGAIN);
+    status = CALL(muster_listener_accept, listener, 0, none.out(), &error);
+    // A dial that has failed at its own end may have succeeded at that of the listener.
+    EXPECT(status == MUSTER_AGAIN || (status == MUSTER_OK && has_fired()));
 }
 
 SCENARIO(transport, watched_listener) {
