@@ -87,7 +87,7 @@ bool Loop::begin_wait() noexcept {
 
 void Loop::show_tasks() noexcept {
     is_shown_.store(true, std::memory_order_seq_cst);
-    wake(); // for those that were posted before
+    if (mailbox_.load(std::memory_order_seq_cst) != nullptr) wake(); // for those that were posted before
 }
 
 void Loop::wake() noexcept {

@@ -142,7 +142,7 @@ proctype host() {
     bool has_baton;
     shown = true;
     if
-    :: MUTANT != 5 -> edge = true
+    :: mailbox != 0 && MUTANT != 5 -> edge = true
     :: else
     fi;
     do
