@@ -190,7 +190,7 @@ extern "C" {
     pub fn muster_memory_run(memory: *mut muster_memory, operation: *const muster_memory_operation, timeout_ns: i64, out: *mut muster_memory_result) -> muster_status;
     /// Begins an operation, which MUSTER_DONE_MEMORY ends: its status is that of muster_memory_run().
     pub fn muster_memory_begin(memory: *mut muster_memory, operation: *const muster_memory_operation, out: *mut muster_memory_result, queue: *mut muster_queue, tag: u64) -> muster_status;
-    /// Waits until the operations that were begun before are done, but for copies of more than 64 KiB.
+    /// Waits until the operations that were begun before are done, but for copies of more than 64 KiB, and the owners have the blocks that muster_memory_reclaim() has freed.
     pub fn muster_memory_flush(memory: *mut muster_memory, locale: u32, timeout_ns: i64) -> muster_status;
     /// Returns the state of a locale.
     pub fn muster_memory_get_locale(memory: *mut muster_memory, locale: u32, out_info: *mut muster_memory_locale_info, error: *mut muster_error) -> muster_status;

@@ -169,7 +169,7 @@ push!(functions, :muster_memory_begin => at_muster_memory_begin)
 @inline muster_memory_begin(memory, operation, out, queue, tag) =
     ccall(at_muster_memory_begin[], muster_status, (Ptr{muster_memory}, Ptr{muster_memory_operation}, Ptr{muster_memory_result}, Ptr{muster_queue}, UInt64), memory, operation, out, queue, tag)
 
-# Waits until the operations that were begun before are done, but for copies of more than 64 KiB.
+# Waits until the operations that were begun before are done, but for copies of more than 64 KiB, and the owners have the blocks that muster_memory_reclaim() has freed.
 const at_muster_memory_flush = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_memory_flush => at_muster_memory_flush)
 @inline muster_memory_flush(memory, locale, timeout_ns) =
