@@ -12,8 +12,7 @@ namespace mpi {
 
 namespace {
 constexpr size_t max_sends = 256; // requests per link; credits bound their bytes
-// Without a thread of the context the host waits for the first message: another probe would delay it by a tenth.
-constexpr int matches_per_poll = 16, matches_when_driven = 1;
+constexpr int matches_per_poll = 16;
 constexpr size_t min_lend_bytes = 16 * 1024; // less is copied anyhow
 } // namespace
 
@@ -154,7 +153,7 @@ bool Endpoint::test(Receiving &one) {
 
 bool Endpoint::take_messages() {
     bool moved = false;
-    for (int round = 0; round < (external_ ? matches_when_driven : matches_per_poll); round++) {
+    for (int round = 0; round < matches_per_poll; round++) {
         int there = 0, size = 0;
         MPI_Message message;
         MPI_Status status;

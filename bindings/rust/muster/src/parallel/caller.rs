@@ -13,6 +13,7 @@ use std::sync::{Condvar, Mutex};
 // does; it also receives the replies of other threads. So a single call needs no change of threads.
 pub(super) struct Caller {
     pub(super) stream: Stream,
+    inbox: Mutex<Inbox>, // of the thread that reads
     questions: AtomicU64,
     sending: Mutex<()>,
     state: Mutex<Answers>,
@@ -20,20 +21,22 @@ pub(super) struct Caller {
     pub(super) over: AtomicBool,
 }
 
+#[derive(Default)]
 struct Answers {
     there: BTreeMap<u64, Message>,
-    inbox: Option<Inbox>, // None: the thread that reads has it
-    waiting: usize,       // on `changed`: a notification without a waiter is a system call, too
-    why: Option<Error>,   // set when the stream has ended
+    reading: bool,
+    waiting: usize,     // on `changed`: a notification without a waiter is a system call, too
+    why: Option<Error>, // set when the stream has ended
 }
 
 impl Caller {
     pub(super) fn new(stream: Stream) -> Caller {
         Caller {
             stream,
+            inbox: Mutex::default(),
             questions: AtomicU64::new(0),
             sending: Mutex::new(()),
-            state: Mutex::new(Answers { there: BTreeMap::new(), inbox: Some(Inbox::default()), waiting: 0, why: None }),
+            state: Mutex::default(),
             changed: Condvar::new(),
             over: AtomicBool::new(false),
         }
@@ -74,20 +77,18 @@ impl Caller {
             if let Some(why) = &state.why {
                 return Err(CallError::Lost(why.clone()));
             }
-            let mut inbox = match state.inbox.take() {
-                Some(inbox) => inbox,
-                None => {
-                    state.waiting += 1;
-                    state = self.changed.wait(state).unwrap();
-                    state.waiting -= 1;
-                    continue;
-                }
-            };
+            if state.reading {
+                state.waiting += 1;
+                state = self.changed.wait(state).unwrap();
+                state.waiting -= 1;
+                continue;
+            }
+            state.reading = true;
             drop(state);
-            let came = inbox.receive(&self.stream);
+            let came = self.inbox.lock().unwrap().receive(&self.stream);
             let ended = came.as_ref().err().map(|why| self.end(why));
             state = self.state.lock().unwrap();
-            state.inbox = Some(inbox);
+            state.reading = false;
             if state.waiting > 0 {
                 self.changed.notify_all(); // one of them has its reply, or reads
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! A member of a cluster: it executes calls, and makes calls.
 use super::caller::Caller;
-use super::message::{reuse, CALL};
+use super::message::CALL;
 use super::server::{hand_on, Server};
 use super::{CallError, Functions, Here, Value, CONNECT};
 use crate::error::{Error, Status};
@@ -102,9 +102,7 @@ impl MemberHere {
     pub(super) fn call<A: Value, R: Value>(&self, member: u32, name: &str, argument: &A) -> Result<R, CallError> {
         let (caller, question) = self.ask(member, CALL, name, |to| argument.put(to))?;
         let bytes = caller.answer(question)?;
-        let result = R::from_bytes(&bytes);
-        reuse(bytes);
-        result.ok_or_else(|| CallError::Failed("the result has another type than expected".into()))
+        R::from_bytes(&bytes).ok_or_else(|| CallError::Failed("the result has another type than expected".into()))
     }
 
     // Sends a request to a member; its reply has this number. After an error the member has not received all of it.

@@ -3,7 +3,6 @@
 //! A length of 8 bytes, then: number of the request (8); kind (1); in a request the length of the name (2), the name
 //! and the argument; in a reply the value, or the text of the error.
 use crate::Stream;
-use std::cell::RefCell;
 use std::io::{self, Read, Write};
 
 const LONGEST: u64 = 1 << 40; // of a message
@@ -14,33 +13,8 @@ pub(super) const VALUE: u8 = 3;
 pub(super) const SENTENCE: u8 = 4;
 const HEAD: usize = 8 + 8 + 1;
 
-// Buffers of earlier messages of a thread, for its next ones.
-const MOST_SPARE: usize = 4;
-const LARGEST_SPARE: usize = 64 * 1024;
-thread_local! {
-    static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-}
-
-fn buffer() -> Vec<u8> {
-    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
-    spare.unwrap_or_else(|| Vec::with_capacity(256))
-}
-
-pub(super) fn reuse(mut bytes: Vec<u8>) {
-    if bytes.capacity() > LARGEST_SPARE {
-        return;
-    }
-    bytes.clear();
-    let _ = SPARE.try_with(|spare| {
-        let mut spare = spare.borrow_mut();
-        if spare.len() < MOST_SPARE {
-            spare.push(bytes);
-        }
-    });
-}
-
 pub(super) fn frame(question: u64, kind: u8) -> Vec<u8> {
-    let mut bytes = buffer();
+    let mut bytes = Vec::with_capacity(256);
     bytes.resize(HEAD, 0);
     bytes[8..16].copy_from_slice(&question.to_le_bytes());
     bytes[16] = kind;
@@ -51,9 +25,7 @@ pub(super) fn send(stream: &Stream, mut bytes: Vec<u8>) -> io::Result<()> {
     let size = (bytes.len() - 8) as u64;
     bytes[..8].copy_from_slice(&size.to_le_bytes());
     let mut to = stream;
-    to.write_all(&bytes)?;
-    reuse(bytes);
-    Ok(())
+    to.write_all(&bytes)
 }
 
 pub(super) struct Message {
@@ -107,8 +79,7 @@ impl Inbox {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a message of no such length"));
         }
         let size = (size - 9) as usize;
-        let mut body = buffer();
-        body.extend_from_slice(self.take(size));
+        let mut body = self.take(size).to_vec();
         while body.len() < size {
             let there = body.len();
             body.resize(there + (size - there).min(1 << 24), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! The called side: executes the requests of one connection in order.
 use super::member::MemberHere;
-use super::message::{frame, reuse, send, Inbox, Message, MAP, SENTENCE, VALUE};
+use super::message::{frame, send, Inbox, Message, MAP, SENTENCE, VALUE};
 use super::{value, Here, Outcome};
 use crate::Stream;
 use std::cell::RefCell;
@@ -66,7 +66,6 @@ impl Server {
             };
             at.interrupts = at.member.interrupts.load(Ordering::Relaxed);
             let answer = self.run(&at, &message);
-            reuse(message.body);
             let handed_on = turn.handed_on.load(Ordering::Acquire);
             let sent = {
                 let _one = self.replies.lock().unwrap();
