@@ -112,6 +112,11 @@ class ActiveMessages final : public Object, private Source {
     // OK, AGAIN or a failure; then nothing was begun. `queue`: NULL, the peer keeps a failure. `kind`: of the entry.
     Result<void> begin(const Request &request, Queue *queue, uint64_t tag, int32_t kind = MUSTER_DONE_AM);
     Status flush(uint32_t peer, Deadline &deadline) noexcept; // UINT32_MAX: all
+    // OK once done() is true, which is called again when a reply has arrived, or a peer has room or has ended.
+    template <class Done>
+    Status wait_for_room(Deadline &deadline, Done &&done) noexcept {
+        return context_->wait(changed_, deadline, std::forward<Done>(done));
+    }
     // `why`: what its requests end with here; the peer gets the text.
     void disconnect(AmPeer &peer, const Error &why, std::string_view text) noexcept;
     Status reply(AmPeer &peer, uint64_t id, Status status, const void *data, size_t bytes) noexcept;

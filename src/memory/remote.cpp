@@ -312,17 +312,13 @@ Status RemoteLocales::stats(uint32_t locale, Deadline &deadline, muster_memory_s
     }
 }
 
-// What was freed and had no room is sent when replies have made some.
+// What was freed and had no room is sent first, when there is some.
 Status RemoteLocales::flush(uint32_t locale, Deadline &deadline) noexcept {
-    const uint32_t peer = locale == UINT32_MAX ? UINT32_MAX : peers_[locale];
-    Status first = MUSTER_OK;
-    for (;;) {
-        const Status sent = send_freed(locale);
-        const Status flushed = am_->flush(peer, deadline);
-        if (flushed == MUSTER_AGAIN || flushed == MUSTER_TIMEOUT || flushed == MUSTER_E_CLOSED) return flushed;
-        if (first == MUSTER_OK) first = flushed;
-        if (sent != MUSTER_AGAIN) return first == MUSTER_OK ? sent : first;
-    }
+    Status sent = MUSTER_AGAIN;
+    const Status waited = am_->wait_for_room(deadline, [&] { return (sent = send_freed(locale)) != MUSTER_AGAIN; });
+    if (waited != MUSTER_OK) return waited;
+    const Status flushed = am_->flush(locale == UINT32_MAX ? UINT32_MAX : peers_[locale], deadline);
+    return flushed != MUSTER_OK ? flushed : sent;
 }
 
 } // namespace muster
