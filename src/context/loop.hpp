@@ -74,7 +74,7 @@ class Loop {
     bool begin_wait() noexcept;
     void end_wait() noexcept { is_waited_for_.store(false, std::memory_order_relaxed); }
     bool is_waited_for() const noexcept { return is_waited_for_.load(std::memory_order_seq_cst); }
-    // Others wait for fd() from now on, at any time: each post makes it readable. Any thread.
+    // The host waits for fd() from now on, at any time: each post makes it readable. Any thread.
     void show_tasks() noexcept;
     uint64_t turns() const noexcept { return turns_.load(std::memory_order_relaxed); }
     uint64_t posts() const noexcept { return posts_.load(std::memory_order_relaxed); }
@@ -111,8 +111,8 @@ class Loop {
     // Posted tasks, latest first; refusing() once the loop takes no more.
     std::atomic<TaskNode *> mailbox_{nullptr};
     std::atomic<pthread_t> thread_{}; // relaxed: a thread only compares it with itself, and has written that itself
-    // seq_cst, as the exchange of mailbox_ in post(): one who begins to wait sets a mark and then checks the mailbox, a
-    // poster adds to the mailbox and then checks the marks; one of the two sees the other.
+    // seq_cst, as the exchange of mailbox_ in post(): a thread that begins to wait sets a mark and then checks the
+    // mailbox, a poster adds to the mailbox and then checks the marks; one of the two sees the other.
     std::atomic<bool> is_waited_for_{false}, is_shown_{false};
     std::atomic<uint64_t> turns_{0}, posts_{0}; // relaxed: counters
     PostedTask<Loop, &Loop::release_removed> release_removed_{*this};

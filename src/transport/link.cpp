@@ -148,7 +148,7 @@ bool Link::tick(const Tick &tick) noexcept {
         sent_ns_ = tick.now_ns;
         wants_.fetch_or(wants_heartbeat, std::memory_order_seq_cst);
         kick();
-        // This also clears what another thread has set meanwhile: then the next heartbeat is sent earlier than needed.
+        // The store also clears a mark that another thread has set meanwhile: the next heartbeat is early then.
         sent_.store(false, std::memory_order_relaxed);
     }
     check_silence(tick);

@@ -172,5 +172,10 @@ static inline size_t serve_store(member *me, muster_store_server **out_server, c
     url[size] = '\0';
     return size;
 }
+static inline void stop_store(member *me, muster_store_server *server) {
+    muster_store_server_release(server);
+    CHECK(muster_context_close(me->context, 10 * second) == MUSTER_OK);
+    muster_context_release(me->context);
+}
 
 #endif

@@ -112,7 +112,7 @@ static void use_stack(member *me, uint64_t random) {
     CHECK(muster_memory_address(memory, done, 8, &cell) == MUSTER_OK);
     muster_atomic_condition others = {.cell = cell, .value = 2, .size_bytes = 8, .comparison = MUSTER_ATOMIC_EQUAL};
     CHECK(muster_atomic_wait(&others, 1, 1, 60 * second) == MUSTER_OK); // the killed ones block no other
-    // One that is killed late still pushes.
+    // A locale that is killed late pushes until then.
     for (uint32_t r = 1; r <= 2 && memory_flags != 0; r++) await_end(memory, r);
     reclaim_until(memory, epoch, token, UINT64_MAX);
     while ((got = pop(memory, top, token, &value)) != 0) retire(memory, token, got);
@@ -187,9 +187,7 @@ static void run_round(uint64_t random) {
         else
             CHECK(status == 0);
     }
-    muster_store_server_release(store);
-    CHECK(muster_context_close(server.context, 10 * second) == MUSTER_OK);
-    muster_context_release(server.context);
+    stop_store(&server, store);
     _exit(0);
 }
 

@@ -175,9 +175,7 @@ static void run_pair(void) {
         int status;
         CHECK(waitpid(children[r], &status, 0) == children[r] && status == 0);
     }
-    muster_store_server_release(store);
-    CHECK(muster_context_close(server.context, 10 * second) == MUSTER_OK);
-    muster_context_release(server.context);
+    stop_store(&server, store);
     _exit(0);
 }
 static void test_flush_frees_what_had_no_room(void **state) {

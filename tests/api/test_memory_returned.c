@@ -185,9 +185,7 @@ static void run_generations(uint64_t random) {
     }
     for (uint32_t r = 0; r < locales; r++)
         if (children[r] != 0) CHECK(waitpid(children[r], &status, 0) == children[r] && status == 0);
-    muster_store_server_release(store);
-    CHECK(muster_context_close(server.context, 10 * second) == MUSTER_OK);
-    muster_context_release(server.context);
+    stop_store(&server, store);
     _exit(0);
 }
 

@@ -231,7 +231,7 @@ std::string message(unsigned char type, std::string_view body) {
     return text.append(body);
 }
 
-// A listener that computes while it waits agrees on the same keys as one that does not, wherever the time for it comes.
+// The listener and the dialer agree on the same keys, wherever in the handshake the listener calls prepare().
 void test_a_listener_may_compute_ahead(void **) {
     for (const unsigned ahead : {0U, 1U, 2U, 7U}) { // before the hello, after it, with a part of the proof
         HandshakeConfig dials, listens;

@@ -123,8 +123,8 @@ bool Endpoint::finish_sends(Link &link) {
 // ---- in -------------------------------------------------------------------------------------------------------------
 
 // MPI may complete a receive without an error and without its bytes: MPICH 4.0 over UCX does when the sender has died
-// before they were copied. The buffer would have an earlier message. So its beginning and its end are marked before,
-// and a mark that is still there afterwards means that bytes are missing.
+// before they were copied. The buffer then contains an earlier message. So the beginning and the end of the buffer are
+// marked before the receive, and a mark that is still there afterwards means that bytes are missing.
 void Endpoint::mark_missing(const Receiving &one) const {
     memset(one.buffer.data, 0, std::min(one.bytes, head_bytes)); // no message has such a head
     if (one.bytes >= head_bytes + sizeof missing_mark_)
