@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Open MPI between the two ranks of mpirun -n 2. One way: windows of up to 64 messages or 4 MiB. --mode probe: as one
- * must receive that knows neither the sender nor the size of the next message, by matched probes and without waiting.
- */
+/* Open MPI between the two ranks of mpirun -n 2. One way: windows of up to 64 messages or 4 MiB. --mode probe:
+ * the reader does not know the size of the next message, and receives by matched probes that do not wait. */
 #include "bench.h"
 
 #include <mpi.h>
