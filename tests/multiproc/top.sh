@@ -34,6 +34,16 @@ until_shown() {
     fail "no line matches $1"
 }
 
+# Reads what a program writes to a file until a line matches; the program must run until then.
+until_written() { # until_written <pattern> <file> <process>
+    local limit=$((SECONDS + 40))
+    until grep -Eqs "$1" "$2"; do
+        kill -0 "$3" || fail "a program has ended before it wrote $1"
+        [ $SECONDS -lt $limit ] || fail "no line of ${2##*/} matches $1"
+        sleep 0.1
+    done
+}
+
 start_server store store --listen tcp://127.0.0.1:0 --publish-metrics
 store=$address store_process=$!
 until_shown "\.$store_process +store +[0-9.]+ .* clients?, [0-9.]+ requests/s"
@@ -58,9 +68,9 @@ grep -q "^muster_agent_workers_running{process=\".*\.$run\",object=\"1\",run_id=
 "$muster" top --of "$store" --interval 0.2 >"$work/live.log" &
 live=$!
 children+=($live)
-until grep -q "\.$run +\?agent" "$work/live.log"; do kill -0 $live || fail "top has ended"; done
+until_written "\.$run +agent" "$work/live.log" $live
 kill -9 $run
-until grep -q "\.$run: has ended, or does not publish any more" "$work/live.log"; do kill -0 $live || fail "top has ended"; done
+until_written "\.$run: has ended, or does not publish any more" "$work/live.log" $live
 kill -TERM $live
 wait $live || fail "top ends with $? after SIGTERM"
 
@@ -106,9 +116,15 @@ status=0
     2>"$work/refused.log" || status=$?
 [ $status = 1 ] || fail "an address that is taken: status $status"
 grep -q 'Address already in use' "$work/refused.log" || fail "it does not say that the address is taken"
-"$muster" run --metrics-listen 127.0.0.1:0 --metrics-token-file "$work/token" -- sleep 100 2>"$work/run2.log" &
-children+=($!)
-until url=$(metrics_url run2) && [ -n "$url" ]; do kill -0 ${children[-1]} || fail "muster run has ended"; done
-fetch "$url" the-token | grep -q '^muster_agent_' || fail "no metrics of the agent"
-kill -TERM ${children[-1]}
-wait ${children[-1]} || [ $? = 143 ] || fail "muster run ends with another status"
+"$muster" run --metrics-listen 127.0.0.1:0 --metrics-token-file "$work/token" -- sleep 100 >"$work/run2.log" 2>&1 &
+served=$!
+children+=($served)
+until_written "metrics are at" "$work/run2.log" $served
+url=$(metrics_url run2)
+limit=$((SECONDS + 40))
+# The command serves metrics before it starts its agent.
+until fetch "$url" the-token | grep -q '^muster_agent_workers_running{.* 1$'; do
+    [ $SECONDS -lt $limit ] || fail "no metrics of the agent"
+done
+kill -TERM $served
+wait $served || [ $? = 143 ] || fail "muster run ends with another status"
