@@ -289,6 +289,76 @@ function tests.calls_end_when_their_worker_dies()
     end)
 end
 
+-- The stream of the calls is aborted here: the write of the next call finds that before the task that reads does.
+function tests.a_call_that_cannot_be_sent_is_not_late()
+    in_cluster(1, function(cluster)
+        local function add(x) return x + 1 end
+        check.equal(cluster:call(1, add, 1), 2)
+        for _, timeout_ns in ipairs { -1, 60 * second } do
+            cluster.callers[1].stream.handle:abort(7, 'a test')
+            local value, why, status = cluster:call_within(timeout_ns, 1, add, 1)
+            check.equal(value, nil)
+            check.says(why, 'a test')
+            check.equal(status, muster.E_ABORTED)
+            check.equal(cluster:call(1, add, 2), 3) -- over another stream
+        end
+    end)
+end
+
+-- Tasks call members, which call each other meanwhile; functions wait, fail, and are too late. Each call gets its own reply.
+function tests.replies_reach_their_calls()
+    local seed = tonumber(os.getenv 'MUSTER_SEED') or os.time()
+    math.randomseed(seed)
+    local function serve(number, pause_s, kind)
+        if kind == 'through' then
+            local other = muster_here:self() % 2 + 1
+            local got = { muster_here:call(other, function(x, seconds)
+                if seconds > 0 then muster_here.loop:sleep(seconds) end
+                return x
+            end, number, pause_s) }
+            return got[1], kind
+        end
+        if pause_s > 0 then muster_here.loop:sleep(pause_s) end
+        if kind == 'fails' then error('failure ' .. number, 0) end
+        if kind == 'many' then return number, kind, 1, 2, 3, nil end
+        if kind == 'long' then return number, kind, ('x'):rep(100000) end
+        return number, kind
+    end
+    local kinds = { 'plain', 'plain', 'through', 'fails', 'many', 'long' }
+    in_cluster(2, function(cluster, loop)
+        local counts, tasks, next_number = { right = 0, late = 0 }, 0, 0
+        local function one_call()
+            next_number = next_number + 1
+            local number, kind = next_number, kinds[math.random(#kinds)]
+            local pause_s = math.random() < 0.5 and 0 or math.random() * 0.005
+            local timeout_ns = math.random() < 0.3 and math.random(1, 4e6) or -1
+            local results = { cluster:call_within(timeout_ns, math.random(2), serve, number, pause_s, kind) }
+            local what = ('call %d, %s, %g s, %g ns, seed %d'):format(number, kind, pause_s, timeout_ns, seed)
+            if results[1] == nil and results[3] == muster.TIMEOUT and timeout_ns > 0 then
+                counts.late = counts.late + 1
+                return
+            end
+            counts.right = counts.right + 1
+            if kind == 'fails' then return check.equal(results[2], 'failure ' .. number, what) end
+            check.equal(results[1], number, what .. ': ' .. tostring(results[2]))
+            check.equal(results[2], kind, what)
+            if kind == 'many' then check.equal(results[5], 3, what) end
+            if kind == 'long' then check.equal(#results[3], 100000, what) end
+        end
+        for _ = 1, 12 do
+            tasks = tasks + 1
+            loop:spawn(function()
+                for _ = 1, 150 do one_call() end
+                tasks = tasks - 1
+                loop:notify 'over'
+            end)
+        end
+        local deadline = loop:deadline(60 * second)
+        while tasks > 0 do assert(loop:wait('over', deadline) ~= muster.TIMEOUT, 'calls without a reply, seed ' .. seed) end
+        assert(counts.right > 100 and counts.late > 10, ('%d right, %d late'):format(counts.right, counts.late))
+    end)
+end
+
 function tests.without_workers_a_map_ends()
     in_cluster(1, function(cluster, loop)
         local pid = tonumber(cluster:member(1).pid)

@@ -144,6 +144,52 @@ end
 
 local function late(member) return nil, ('call of member %d: not in time'):format(member), muster.TIMEOUT end
 
+-- A list from one place on. LuaJIT compiles no unpack().
+local function spread(list, first, last)
+    local count = last - first + 1
+    if count == 1 then return list[first] end
+    if count == 2 then return list[first], list[first + 1] end
+    if count == 3 then return list[first], list[first + 1], list[first + 2] end
+    return unpack(list, first, last)
+end
+
+-- What is kept of a call until its reply. Questions are used again, since a new table costs more than packing a short
+-- message. The number that is sent consists of the place in the list and of the uses before: a late reply to a call that
+-- has ended matches no later one.
+local uses_unit, largest_number = 2 ^ 26, 2 ^ 52
+
+local function new_question(there, number)
+    local question = { number = number, task = false, waits = false, values = false, count = 0, why = false, status = false,
+        next = false }
+    there.questions[number % uses_unit] = question
+    return question
+end
+
+local function take_question(there, task)
+    local question = there.free
+    if question then
+        there.free = question.next
+    else
+        question = new_question(there, #there.questions + 1)
+    end
+    question.task = task
+    return question
+end
+
+local function number_after(question) return (question.number + uses_unit) % largest_number end
+
+local function give_back(there, question)
+    question.number = number_after(question)
+    question.task, question.values, question.why, question.next = false, false, false, there.free
+    there.free = question
+end
+
+-- The same for a question that another task still holds: it gets no reply any more.
+local function abandon(there, question)
+    question.task = false
+    give_back(there, new_question(there, number_after(question)))
+end
+
 -- The stream over which a member is called; the first call opens it.
 local function caller(self, member, deadline)
     local there = self.callers[member]
@@ -152,8 +198,8 @@ local function caller(self, member, deadline)
         there = self.callers[member]
     end
     if there then return there end
-    there = { coming = self.loop:tag(), loop = self.loop, sent = self.loop:tag(), asked = {}, functions = {}, slots = {},
-        next_slot = 1, questions = 0 }
+    there = { coming = self.loop:tag(), loop = self.loop, sent = self.loop:tag(), questions = {}, free = false,
+        functions = {}, slots = {}, next_slot = 1 }
     self.callers[member] = there
     local stream, why, status = self.loop:dialled(function(tag)
         local left_ns = deadline and math.max(1, (deadline - self.loop.now()) * 1e9) or 60e9
@@ -173,19 +219,20 @@ local function caller(self, member, deadline)
                 values, ended, code = nil, 'a reply without the number of its request', muster.E_PROTOCOL
             end
             if values then
-                local question = there.asked[values[1]]
-                if question then there.asked[values[1]] = nil end
-                if question then question.values, question.count = values, ended end
-                if question and question.waits then self.loop:resume(question.task) end
+                local question = there.questions[values[1] % uses_unit]
+                if question and question.task and question.number == values[1] then
+                    question.values, question.count = values, ended
+                    if question.waits then self.loop:resume(question.task) end
+                end
             end
         until not values
         if self.callers[member] == there then self.callers[member] = nil end
         stream:close()
-        local asked = there.asked
-        there.asked = {}
-        for _, question in pairs(asked) do
-            question.why, question.status = ended, code
-            if question.waits then self.loop:resume(question.task) end
+        for _, question in ipairs(there.questions) do
+            if question.task and not question.values then
+                question.why, question.status = ended, code
+                if question.waits then self.loop:resume(question.task) end
+            end
         end
     end)
     return there
@@ -213,9 +260,12 @@ local function send_in_time(self, there, question, deadline, ...)
     return right, sent, why, status
 end
 
+local function sent_or_not(right, sent, ...) return right, sent or false, ... end
+
+-- As pcall(send), with false for a stream that has ended; nil: the deadline has passed, and another task sends.
 local function send_question(self, there, question, deadline, ...)
     if deadline then return send_in_time(self, there, question, deadline, ...) end
-    return pcall(send, there, ...)
+    return sent_or_not(pcall(send, there, ...))
 end
 
 -- The results of the function; nil, the reason, and a status if the member could not be reached.
@@ -225,31 +275,33 @@ local function ask_here(self, deadline, what, member, body, ...)
     local there, why, status = self.callers[member], nil, nil
     if not there or there.coming then there, why, status = caller(self, member, deadline) end
     if not there then return nil, why, status end
-    local number = there.questions + 1
-    there.questions = number
     local known, code = number_of(there, body)
-    local question = { task = self.loop.running, waits = false }
-    there.asked[number] = question
-    local right, sent, failure, failure_status = send_question(self, there, question, deadline, number, what, known, code, ...)
+    local question = take_question(there, self.loop.running)
+    local right, sent, failure, failure_status =
+        send_question(self, there, question, deadline, question.number, what, known, code, ...)
     if not right then
-        there.asked[number] = nil
+        give_back(there, question)
         error(sent, 0)
     end
     if sent then
         if there.slots[known] == body then there.functions[body] = known end
-    elseif not question.values and not question.why then
-        there.asked[number] = nil
-        if sent == nil then return late(member) end
-        return nil, failure, failure_status
     end
-    if not question.values and not question.why then wait_for_answer(self, question, deadline) end
-    if not question.values and not question.why then -- the reply is not awaited any more
-        there.asked[number] = nil
+    if sent and not question.values and not question.why then wait_for_answer(self, question, deadline) end
+    local values, count, why_ended, status_ended = question.values, question.count, question.why, question.status
+    if sent == nil then
+        abandon(there, question)
+    else
+        give_back(there, question)
+    end
+    if not values and not why_ended then
+        if sent == false then -- the stream has ended: the next call opens another one
+            if self.callers[member] == there then self.callers[member] = nil end
+            return nil, failure, failure_status
+        end
         return late(member)
     end
-    local values = question.values
-    if not values then return nil, question.why, question.status end
-    if values[2] then return unpack(values, 3, question.count) end
+    if not values then return nil, why_ended, status_ended end
+    if values[2] then return spread(values, 3, count) end
     return nil, values[3], values[4]
 end
 
@@ -302,15 +354,15 @@ end
 -- An interrupt is an error in what is being computed.
 local function answer(self, here, body, values, count)
     self.loop:set_exposed(true)
-    reply(self, here, values[1], pcall(run, values[2], body, unpack(values, 5, count)))
+    reply(self, here, values[1], pcall(run, values[2], body, spread(values, 5, count)))
 end
 
-local function serve(self, stream)
-    local here = { stream = stream, loop = self.loop, sent = self.loop:tag() }
-    local inbox = inbox_of(stream)
-    local functions = {}
+-- A task reads the requests of a stream and executes them; when a function waits, another task goes on to read.
+local function serve_calls(self, here)
+    local loop, stream, functions = self.loop, here.stream, here.functions
+    local task = loop.running
     while true do
-        local values, count = receive(inbox)
+        local values, count = receive(here.inbox)
         if not values then break end
         local known, body = values[3], values[4]
         local fits = type(known) == 'number' and known >= 1 and known <= max_functions and known % 1 == 0
@@ -319,9 +371,18 @@ local function serve(self, stream)
             break
         end
         functions[known] = body or functions[known]
-        self.loop:spawn(answer, self, here, functions[known], values, count)
+        loop.before_wait[task] = here.go_on
+        answer(self, here, functions[known], values, count)
+        if not loop.before_wait[task] then return end -- it has waited
+        loop.before_wait[task] = nil
     end
     stream:close()
+end
+
+local function serve(self, stream)
+    local here = { stream = stream, loop = self.loop, sent = self.loop:tag(), inbox = inbox_of(stream), functions = {} }
+    here.go_on = function() self.loop:spawn(serve_calls, self, here) end
+    return serve_calls(self, here)
 end
 
 -- ---- events

@@ -41,7 +41,7 @@ local function new(context)
     local queue, why, status = muster.queue_create(context)
     if not queue then return nil, why, status end
     return setmetatable({ context = context, queue = queue, tags = 0, handlers = {}, waiting = {}, requests = {},
-        tasks = 0, idle = {}, timers = {}, sleepers = 0, exposed = {}, descriptors = {}, watched = 0, unfinished = 0,
+        tasks = 0, idle = {}, timers = {}, sleepers = 0, exposed = {}, before_wait = {}, descriptors = {}, watched = 0, unfinished = 0,
         turns = 0, undo = {}, exits = setmetatable({}, { __mode = 'k' }) }, Loop)
 end
 
@@ -183,7 +183,7 @@ function Loop:resume(task, ...)
     self.running = before
     if right then return end
     self.tasks = self.tasks - 1 -- the others continue in the next run()
-    self.exposed[task] = nil
+    self.exposed[task], self.before_wait[task] = nil, nil
     local text = debug.traceback(task, tostring(why))
     self.failed = self.failed and self.failed .. '\nanother task failed: ' .. text or text
 end
@@ -240,6 +240,11 @@ local function exposed_again(self, ...)
 end
 
 local function pause(self, task)
+    local before = self.before_wait[task] -- a function that is called once, when the task waits
+    if before then
+        self.before_wait[task] = nil
+        before()
+    end
     if not self.exposed[task] then return coroutine.yield() end
     self.expose(false)
     return exposed_again(self, coroutine.yield())
