@@ -241,6 +241,54 @@ static void a_wait_can_be_cancelled(const way *w, pair *p) {
     }
 }
 
+// Answers each byte but 'q', until the stream ends.
+static void *answer_bytes(void *arg) {
+    muster_stream *stream = arg;
+    char byte;
+    size_t bytes = 0;
+    while (muster_stream_read(stream, &byte, 1, 20 * SECOND, &bytes) == MUSTER_OK)
+        if (byte != 'q' && muster_stream_write(stream, &byte, 1, 20 * SECOND, &bytes) != MUSTER_OK) break;
+    return NULL;
+}
+
+static int64_t read_for(muster_stream *stream, int64_t timeout_ns) {
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    assert_int_equal(read_one(stream, timeout_ns), MUSTER_TIMEOUT);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    return (after.tv_sec - before.tv_sec) * SECOND + after.tv_nsec - before.tv_nsec;
+}
+
+// After many answers the thread expects another one, and may poll before it sleeps.
+static void a_wait_for_an_answer_ends_as_any_other(const way *w, pair *p) {
+    (void)w;
+    pthread_t answers;
+    assert_int_equal(pthread_create(&answers, NULL, answer_bytes, p->far), 0);
+    for (int end = 0; end < 4; end++) {
+        for (int i = 0; i < 100; i++) {
+            put(p->near, "x");
+            expect(p->near, "x");
+        }
+        put(p->near, "q");
+        if (end == 0) assert_in_range(read_for(p->near, MILLISECOND), MILLISECOND, 5 * SECOND);
+        if (end == 1) assert_in_range(read_for(p->near, 40 * MILLISECOND), 39 * MILLISECOND, 5 * SECOND);
+        if (end < 2) continue;
+        waiter one = {.stream = p->near};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, wait_for_a_byte, &one), 0);
+        while (!atomic_load(&one.begun)) usleep(100);
+        if (end == 2) {
+            cancel_until_joined(p->near, MUSTER_STREAM_READ, thread);
+            assert_int_equal(one.status, MUSTER_E_CANCELED);
+        } else {
+            assert_int_equal(muster_stream_abort(p->near, 7, "enough", 6), MUSTER_OK);
+            pthread_join(thread, NULL);
+            assert_int_equal(one.status, MUSTER_E_ABORTED);
+        }
+    }
+    pthread_join(answers, NULL);
+}
+
 static void back_pressure_stops_the_writer_and_nothing_is_lost(const way *w, pair *p) {
     (void)w;
     const size_t size = 32 << 20;
@@ -509,6 +557,7 @@ int main(void) {
         EACH_WAY(closing_the_context_delivers_first),
         EACH_WAY(a_read_that_is_not_answered_ends_in_time),
         EACH_WAY(a_wait_can_be_cancelled),
+        EACH_WAY(a_wait_for_an_answer_ends_as_any_other),
         EACH_WAY(back_pressure_stops_the_writer_and_nothing_is_lost),
         EACH_WAY(a_cancelled_write_tells_what_was_accepted),
         EACH_WAY(a_reader_asleep_is_not_taken_for_dead),

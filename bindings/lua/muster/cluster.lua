@@ -63,27 +63,39 @@ local function receive_long(inbox, size)
     return unpacked(place, 0, size)
 end
 
--- The values of the next message, and their number; nil and the reason.
-local function receive(inbox)
-    local stream, bytes = inbox.stream, inbox.bytes
+-- The values of a message that has arrived whole, and their number; false: of none.
+local function take_received(inbox)
+    local bytes, first = inbox.bytes, inbox.first
+    if inbox.past - first < 4 then return false end
+    ffi.copy(size_of_message, bytes + first, 4)
+    local past = first + 4 + tonumber(size_of_message[0])
+    if past > inbox.past or past - first > room then return false end
+    inbox.first = past
+    return unpacked(bytes, first + 4, past)
+end
+
+-- What has arrived of the next message is moved to the front.
+local function make_room(inbox)
+    local first, past = inbox.first, inbox.past
+    if first == 0 then return end
+    if past > first then ffi.copy(inbox.bytes, ffi.string(inbox.bytes + first, past - first), past - first) end
+    inbox.first, inbox.past = 0, past - first
+end
+
+local function receive_slowly(inbox)
+    local stream = inbox.stream
     while true do
-        local first, past = inbox.first, inbox.past
-        if past - first >= 4 then
-            ffi.copy(size_of_message, bytes + first, 4)
+        local values, more, status = take_received(inbox)
+        if values ~= false then return values, more, status end
+        if inbox.past - inbox.first >= 4 then
+            ffi.copy(size_of_message, inbox.bytes + inbox.first, 4)
             local size = tonumber(size_of_message[0])
             if size > packing.longest then return nil, 'a message of more than 2 GiB', muster.E_PROTOCOL end
             if size + 4 > room then return receive_long(inbox, size) end
-            if first + 4 + size <= past then
-                inbox.first = first + 4 + size
-                return unpacked(bytes, first + 4, inbox.first)
-            end
         end
-        if first > 0 then
-            if past > first then ffi.copy(bytes, ffi.string(bytes + first, past - first), past - first) end
-            inbox.first, inbox.past = 0, past - first
-        end
+        make_room(inbox)
         if not stream.handle then return stream:ended(muster.E_CLOSED) end
-        local status = C.muster_stream_read(stream.handle, bytes + inbox.past, room - inbox.past, 0, moved)
+        status = C.muster_stream_read(stream.handle, inbox.bytes + inbox.past, room - inbox.past, 0, moved)
         if status == OK then
             inbox.past = inbox.past + tonumber(moved[0])
         elseif status == AGAIN then
@@ -94,6 +106,26 @@ local function receive(inbox)
     end
 end
 
+-- The values of the next message, and their number; nil and the reason. LuaJIT compiles no loop within that of a
+-- caller: the usual cases have none.
+local function receive(inbox)
+    local values, more, status = take_received(inbox)
+    if values ~= false then return values, more, status end
+    local stream = inbox.stream
+    if inbox.first == inbox.past and stream.handle then
+        inbox.first, inbox.past = 0, 0
+        status = C.muster_stream_read(stream.handle, inbox.bytes, room, 0, moved)
+        if status == AGAIN then
+            stream.loop:wait(stream.tag)
+        elseif status == OK then
+            inbox.past = tonumber(moved[0])
+            values, more, status = take_received(inbox)
+            if values ~= false then return values, more, status end
+        end
+    end
+    return receive_slowly(inbox)
+end
+
 local function send_all(stream, bytes, size)
     if not stream.handle then return stream:ended(muster.E_CLOSED) end
     local status = C.muster_stream_write(stream.handle, bytes, size, 0, moved)
@@ -102,10 +134,8 @@ local function send_all(stream, bytes, size)
     return stream:write(ffi.string(bytes + moved[0], size - tonumber(moved[0])))
 end
 
--- Sends a message of these values; an error, before anything is sent, if they cannot be sent. Messages of several tasks
--- do not mix.
-local function send(self, ...)
-    local bytes, more = packing.pack(...)
+-- Sends a message that was just packed. Messages of several tasks do not mix.
+local function send(self, bytes, more)
     if self.sending then
         if bytes then bytes, more = nil, { ffi.string(bytes, more) } end
         repeat self.loop:wait(self.sent) until not self.sending
@@ -245,27 +275,18 @@ local function wait_for_answer(self, question, deadline)
     question.waits = false
 end
 
--- As pcall(send); true, nil after the deadline. A message cannot end in the middle: after the deadline another task
--- continues to send it. (A function of its own, since LuaJIT does not compile calls that make closures.)
-local function send_in_time(self, there, question, deadline, ...)
-    local right, sent, why, status
-    local function go_on(...)
-        right, sent, why, status = pcall(send, there, ...)
+-- As send(); nil after the deadline. A message cannot end in the middle: after the deadline another task continues to
+-- send it. (A function of its own, since LuaJIT does not compile calls that make closures.)
+local function send_in_time(self, there, question, deadline, bytes, more)
+    local sent, why, status
+    local function go_on()
+        sent, why, status = send(there, bytes, more)
         sent = sent or false
         if question.waits then self.loop:resume(question.task) end
     end
-    self.loop:spawn(go_on, ...)
-    if right == nil then wait_for_answer(self, question, deadline) end
-    if right == nil then return true, nil end
-    return right, sent, why, status
-end
-
-local function sent_or_not(right, sent, ...) return right, sent or false, ... end
-
--- As pcall(send), with false for a stream that has ended; nil: the deadline has passed, and another task sends.
-local function send_question(self, there, question, deadline, ...)
-    if deadline then return send_in_time(self, there, question, deadline, ...) end
-    return sent_or_not(pcall(send, there, ...))
+    self.loop:spawn(go_on)
+    if sent == nil then wait_for_answer(self, question, deadline) end
+    return sent, why, status
 end
 
 -- The results of the function; nil, the reason, and a status if the member could not be reached.
@@ -277,11 +298,17 @@ local function ask_here(self, deadline, what, member, body, ...)
     if not there then return nil, why, status end
     local known, code = number_of(there, body)
     local question = take_question(there, self.loop.running)
-    local right, sent, failure, failure_status =
-        send_question(self, there, question, deadline, question.number, what, known, code, ...)
-    if not right then
+    local bytes, more = packing.try_pack(question.number, what, known, code, ...)
+    if bytes == false then -- nothing was sent
         give_back(there, question)
-        error(sent, 0)
+        error(more, 0)
+    end
+    local sent, failure, failure_status
+    if deadline then
+        sent, failure, failure_status = send_in_time(self, there, question, deadline, bytes, more)
+    else
+        sent, failure, failure_status = send(there, bytes, more)
+        sent = sent or false
     end
     if sent then
         if there.slots[known] == body then there.functions[body] = known end
@@ -335,9 +362,8 @@ function Cluster:map(body, list, options) return maps.run(self, ask, body, list,
 
 -- ---- executing calls
 
-local function run(what, body, ...)
-    if what == 'call' then return body(...) end
-    local results, entries, count = {}, ...
+local function apply(body, entries, count)
+    local results = packing.new_table(count, 0)
     for i = 1, count do
         results[i] = body(entries[i])
         if results[i] == nil then error('the function of entry ' .. i .. ' has returned nothing', 0) end
@@ -347,14 +373,16 @@ end
 
 local function reply(self, here, question, ...)
     self.loop:set_exposed(false)
-    local fit, why = pcall(send, here, question, ...)
-    if not fit then send(here, question, false, tostring(why)) end
+    local bytes, more = packing.try_pack(question, ...)
+    if bytes == false then bytes, more = packing.pack(question, false, tostring(more)) end
+    send(here, bytes, more)
 end
 
 -- An interrupt is an error in what is being computed.
 local function answer(self, here, body, values, count)
     self.loop:set_exposed(true)
-    reply(self, here, values[1], pcall(run, values[2], body, spread(values, 5, count)))
+    if values[2] == 'call' then return reply(self, here, values[1], pcall(body, spread(values, 5, count))) end
+    return reply(self, here, values[1], pcall(apply, body, values[5], values[6]))
 end
 
 -- A task reads the requests of a stream and executes them; when a function waits, another task goes on to read.

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Applies a function to a list in all workers of a cluster, in batches; for Cluster:map() in muster/cluster.lua.
 local muster = require 'muster'
+local packing = require 'muster.pack'
 
 -- A map: batches that wait, and results. A batch is `first`, `count`, and the number of workers that have `ended` with
 -- it.
@@ -28,7 +29,7 @@ end
 
 -- One batch at a worker; false: the worker has ended.
 function Map:try(member, batch)
-    local entries = {}
+    local entries = packing.new_table(batch.count, 0)
     for i = 1, batch.count do entries[i] = self.list[batch.first + i - 1] end
     local fit, values, why, status = pcall(self.ask, self.cluster, self.deadline, 'map', member, self.body, entries, batch.count)
     if not fit then -- it cannot be sent

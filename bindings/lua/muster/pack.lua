@@ -8,6 +8,7 @@ local ffi = require 'ffi'
 
 local long = 32 * 1024
 local longest = 2 ^ 31 - 1
+local most_ahead = 256 -- room made for values that have not been read
 local max_values = 4096 -- of a message; LuaJIT hands a function at most about 8000
 local number = ffi.new 'double[1]'
 local size = ffi.new 'uint32_t[1]'
@@ -142,27 +143,42 @@ function put(value, depth)
     end
 end
 
+-- What most messages consist of. LuaJIT compiles neither put(), which calls itself, nor pcall() of a function with any
+-- number of arguments, nor a loop of a few steps well: a short message without tables is packed in a straight line.
+local failure
+
+local function put_usual(value)
+    local kind = type(value)
+    if kind == 'number' then return put_number(value) end
+    if kind == 'string' then return put_string(115, value) end -- s
+    if kind == 'nil' then return put_mark(110) end -- n
+    if kind == 'boolean' then return put_mark(value and 116 or 102) end -- t, f
+    local right, why = pcall(put, value, 0)
+    if not right then failure = failure or why end
+end
+
 -- A message of these values: memory and its number of bytes, valid until the next call; or, for a large one, nil and a
--- list of strings to be written in this order.
-local function pack(...)
+-- list of strings to be written in this order; or false and the reason why they cannot be sent.
+local function try_pack(...)
     if room > usual_room and at <= usual_room then -- no large one was packed since
         room = usual_room
         place = bytes_of(room)
     end
-    at, pieces, piece_bytes = 4, nil, 0
+    at, pieces, piece_bytes, failure = 4, nil, 0, nil
     local count = select('#', ...)
-    if count > max_values then error(('%d values: a message holds at most %d'):format(count, max_values), 0) end
+    if count > max_values then return false, ('%d values: a message holds at most %d'):format(count, max_values) end
     put_size(count)
     local first, second, third, fourth, fifth, sixth = ...
-    if count > 0 then put(first, 0) end
-    if count > 1 then put(second, 0) end
-    if count > 2 then put(third, 0) end
-    if count > 3 then put(fourth, 0) end
-    if count > 4 then put(fifth, 0) end
-    if count > 5 then put(sixth, 0) end
-    for i = 7, count do put((select(i, ...)), 0) end
+    if count > 0 then put_usual(first) end
+    if count > 1 then put_usual(second) end
+    if count > 2 then put_usual(third) end
+    if count > 3 then put_usual(fourth) end
+    if count > 4 then put_usual(fifth) end
+    if count > 5 then put_usual(sixth) end
+    for i = 7, count do put_usual((select(i, ...))) end
+    if failure then return false, failure end
     local whole = piece_bytes + at - 4
-    if whole > longest then error('a message of more than 2 GiB', 0) end
+    if whole > longest then return false, 'a message of more than 2 GiB' end
     size[0] = whole
     if not pieces then
         ffi.copy(place, size, 4)
@@ -172,6 +188,14 @@ local function pack(...)
     pieces[1] = ffi.string(size, 4) .. pieces[1]:sub(5)
     return nil, pieces
 end
+
+local function packed(bytes, more)
+    if bytes == false then error(more, 0) end
+    return bytes, more
+end
+
+-- As try_pack(); what cannot be sent is an error.
+local function pack(...) return packed(try_pack(...)) end
 
 -- ---- and back
 
@@ -190,15 +214,18 @@ local take
 
 local function take_table(mark, depth)
     if depth > 100 then error('a message that is too deep', 0) end
-    local value = {}
     local count = take_size()
+    local value
     if mark == 91 then -- [
         need(8 * count)
+        value = new_table(count, 0)
         local array = doubles_of(count)
         ffi.copy(array, from + at, 8 * count)
         for i = 1, count do value[i] = array[i - 1] end
         at = at + 8 * count
     else
+        need(count)
+        value = new_table(math.min(count, most_ahead), 0) -- the values may be tables, with counts of their own
         for i = 1, count do value[i] = take(depth + 1) end
     end
     while true do
@@ -263,9 +290,10 @@ local function take_usual()
         at = at + 1
         return take_text()
     end
-    if mark == 110 then -- n
+    if mark == 110 or mark == 116 or mark == 102 then -- n, t, f
         at = at + 1
-        return nil
+        if mark == 110 then return nil end
+        return mark == 116
     end
     return take(0)
 end
@@ -289,4 +317,4 @@ local function unpack_values(bytes, first, past)
     return values, count
 end
 
-return { pack = pack, unpack = unpack_values, longest = longest }
+return { pack = pack, try_pack = try_pack, new_table = new_table, unpack = unpack_values, longest = longest }
