@@ -363,7 +363,8 @@ void Link::finalize() noexcept {
         fd_.reset();
     }
     const Ref<Context> last = std::move(context_); // may be the context's last reference: after the list was changed
-    hub_.stop_timer(finalize_again_);              // callers hold another reference
+    hub_.stop_timer(pause_timer_);
+    hub_.stop_timer(finalize_again_); // callers hold another reference
     receiver_.forget_host();
     if (begun_) hub_.remove_link(*this);
 }

@@ -92,6 +92,8 @@ class Link final : public Carrier,
     void wake_writer() noexcept override {}
     void kick() noexcept; // sends as much as possible
     bool should_gather(size_t size) noexcept;
+    bool begin_pause() noexcept;
+    void end_pause() noexcept; // loop thread
     // tx lock held
     void release_tx() noexcept; // unlocks, and rechecks if that was requested
     void pump() noexcept;
@@ -179,13 +181,15 @@ class Link final : public Carrier,
 
     // the writing host
     int64_t last_small_ns_ = 0;
-    uint32_t small_run_ = 0;
-    std::atomic<bool> answered_{false}; // relaxed: the host has read since its last write
+    std::atomic<uint32_t> small_run_{0}; // relaxed: one thread writes it at a time, the loop looks
+    std::atomic<bool> answered_{false};  // relaxed: the host has read since its last write
+    std::atomic<bool> pauses_{false};    // seq_cst: the loop sends what has gathered when pause_timer_ is due
 
     // loop thread
     int64_t sent_ns_ = 0;          // something was sent then or later
     uint64_t received_before_ = 0; // bytes of the stream, at the last tick
     PostedTask<Link, &Link::run_turn> turn_{*this};
+    Timer<Link, &Link::end_pause> pause_timer_{*this};
     Timer<Link, &Link::finalize> finalize_again_{*this};
     int64_t end_at_ = 0;
     PeerSilence silence_;

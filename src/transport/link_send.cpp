@@ -23,6 +23,10 @@ constexpr size_t max_gathered_bytes = 4096; // a write worth gathering with othe
 constexpr size_t max_sealed_bytes = 4096;
 constexpr int64_t small_gap_ns = 20'000; // between small writes that follow each other
 constexpr uint32_t gather_after = 2;     // so many in a row without a read in between
+// After so many the loop does not wait for the next one, whose thread would have to wake it: it sends what has gathered
+// after a pause.
+constexpr uint32_t send_pause_after = 32;
+constexpr int64_t send_pause_ns = 20'000;
 } // namespace
 
 // One system call's worth: the rest of a begun frame, control frames, new data frames.
@@ -265,7 +269,26 @@ bool Link::add_ending() noexcept {
 
 // ---- from the pipe --------------------------------------------------------------------------------------------------
 
+// tx lock held, and everything was sent. The pipe is not parked during a pause, so a thread that writes wakes nothing.
+// False: no pause. Checked by tests/models/link_pause.pml.
+bool Link::begin_pause() noexcept {
+    if (small_run_.load(std::memory_order_relaxed) <= send_pause_after || !may_block_ || !hub_.context().on_loop())
+        return false;
+    out_.publish_tail();
+    pauses_.store(true, std::memory_order_seq_cst);
+    hub_.start_timer(pause_timer_, now_ns() + send_pause_ns);
+    return true;
+}
+
+// The flag is cleared before the lock is tried: a holder that has found it set, and so has not parked the pipe, checks
+// again when it unlocks.
+void Link::end_pause() noexcept {
+    pauses_.store(false, std::memory_order_seq_cst);
+    kick();
+}
+
 void Link::pump() noexcept {
+    bool sent = false;
     for (;;) {
         if (is_over() || send_broken_) return;
         const bool given_up = aborting_.load(std::memory_order_seq_cst) || peer_over_.load(std::memory_order_seq_cst);
@@ -276,6 +299,7 @@ void Link::pump() noexcept {
         const Step step = !overflow_.empty() ? send_overflow() : sealed_ ? seal_batch() : send_batch();
         if (step == Step::stop && !send_broken_ && !is_over()) return receiver_.watch_output();
         if (step == Step::stop) return;
+        sent = sent || step == Step::sent;
         if (step == Step::sent) continue;
         unsent_.store(false,
                       std::memory_order_seq_cst); // pairs with is_unsent(), called by a flusher once it is parked
@@ -289,6 +313,7 @@ void Link::pump() noexcept {
             starved_.store(false, std::memory_order_seq_cst);
             continue;
         }
+        if (pauses_.load(std::memory_order_seq_cst) || (sent && begin_pause())) return;
         if (out_.park_reader(Park::FD, 1)) return;
     }
 }
@@ -362,13 +387,14 @@ Link::Step Link::seal_batch() noexcept {
 // Small writes that follow each other closely are gathered in the pipe; the loop sends them in large frames.
 bool Link::should_gather(size_t size) noexcept {
     if (size > max_gathered_bytes || answered_.exchange(false, std::memory_order_relaxed)) {
-        small_run_ = 0;
+        small_run_.store(0, std::memory_order_relaxed);
         return false;
     }
     const int64_t now = now_ns();
-    if (now - last_small_ns_ > small_gap_ns) small_run_ = 0;
-    last_small_ns_ = now;
-    return ++small_run_ > gather_after;
+    const bool follows = now - std::exchange(last_small_ns_, now) <= small_gap_ns;
+    const uint32_t run = follows ? small_run_.load(std::memory_order_relaxed) + 1 : 1;
+    small_run_.store(run, std::memory_order_relaxed);
+    return run > gather_after;
 }
 
 // Sends as much as possible now, by one system call; the rest of a frame is up to the caller, see open_left_.

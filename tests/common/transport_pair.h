@@ -72,11 +72,13 @@ typedef struct pair {
     muster_stream *near, *far; // dialled, accepted
 } pair;
 
+static int64_t heartbeat_ns = 50 * MILLISECOND; // of the contexts that are made from now on
+
 static inline muster_context *make_context(uint32_t flags, const char *secret) {
     muster_context_config config = {.struct_size = sizeof config, .flags = flags, .secret = secret};
     config.secret_bytes = strlen(secret);
-    config.heartbeat_ns = 50 * MILLISECOND;
-    config.silent_ns = 400 * MILLISECOND;
+    config.heartbeat_ns = heartbeat_ns;
+    config.silent_ns = 8 * heartbeat_ns;
     muster_context *context = NULL;
     assert_int_equal(muster_context_create(&config, &context, NULL), MUSTER_OK);
     return context;
