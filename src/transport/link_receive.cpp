@@ -210,7 +210,7 @@ void Link::release_rx() noexcept {
 Carrier::Moved Link::receive(void *data, size_t capacity, Deadline &deadline, const Interrupted &interrupted,
                              bool expected) noexcept {
     answered_.store(true, std::memory_order_relaxed);
-    if (pauses_.load(std::memory_order_relaxed) && !deadline.look_once()) kick(); // the answer may be to what it holds
+    if (pauses_.load(std::memory_order_relaxed) && !deadline.look_once()) kick(); // perhaps the peer answers that
     if (shared_ || is_over() || !claim(true)) return {MUSTER_AGAIN, 0};
     if (has_input()) { // bytes that arrived meanwhile come first
         release_rx();

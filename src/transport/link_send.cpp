@@ -23,8 +23,8 @@ constexpr size_t max_gathered_bytes = 4096; // a write worth gathering with othe
 constexpr size_t max_sealed_bytes = 4096;
 constexpr int64_t small_gap_ns = 20'000; // between small writes that follow each other
 constexpr uint32_t gather_after = 2;     // so many in a row without a read in between
-// After so many the loop does not wait for the next one, whose thread would have to wake it: it sends what has gathered
-// after a pause.
+// After so many the loop does not wait for the next one, whose thread would have to wake it: after a pause it sends
+// what has gathered meanwhile.
 constexpr uint32_t send_pause_after = 32;
 constexpr int64_t send_pause_ns = 20'000;
 } // namespace
