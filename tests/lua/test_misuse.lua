@@ -333,6 +333,22 @@ function tests.bytes_that_are_no_message_end_the_stream_only()
     end)
 end
 
+-- An interrupt may meet the function that a member computes, not the task that goes on to read when it waits.
+function tests.what_begins_when_a_task_waits_is_not_exposed()
+    in_loop(function(loop)
+        local is_exposed, was_exposed = false, nil
+        loop.expose = function(on) is_exposed = on end
+        loop:set_exposed(true)
+        loop.before_wait[loop.running] = function() was_exposed = is_exposed end
+        loop:sleep(0.001)
+        check.equal(was_exposed, false)
+        check.equal(is_exposed, true)
+        check.equal(loop.before_wait[loop.running], nil)
+        loop:sleep(0.001) -- it is called once
+        loop:set_exposed(false)
+    end)
+end
+
 function tests.a_stream_that_the_program_does_not_take_is_refused()
     in_cluster(1, function(cluster)
         local stream = assert(cluster:dial(1, 'mine'))

@@ -240,13 +240,13 @@ local function exposed_again(self, ...)
 end
 
 local function pause(self, task)
-    local before = self.before_wait[task] -- a function that is called once, when the task waits
-    if before then
+    local exposed, before = self.exposed[task], self.before_wait[task]
+    if exposed then self.expose(false) end
+    if before then -- a function that is called once, when the task waits
         self.before_wait[task] = nil
         before()
     end
-    if not self.exposed[task] then return coroutine.yield() end
-    self.expose(false)
+    if not exposed then return coroutine.yield() end
     return exposed_again(self, coroutine.yield())
 end
 
