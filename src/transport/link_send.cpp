@@ -288,7 +288,7 @@ void Link::end_pause() noexcept {
 }
 
 void Link::pump() noexcept {
-    bool sent = false;
+    bool sent = false; // bytes of the host
     for (;;) {
         if (is_over() || send_broken_) return;
         const bool given_up = aborting_.load(std::memory_order_seq_cst) || peer_over_.load(std::memory_order_seq_cst);
@@ -296,11 +296,14 @@ void Link::pump() noexcept {
             out_.drop_reader();
             discarded_ = true;
         }
+        const bool has_bytes = !shared_ && out_.readable() != 0;
         const Step step = !overflow_.empty() ? send_overflow() : sealed_ ? seal_batch() : send_batch();
         if (step == Step::stop && !send_broken_ && !is_over()) return receiver_.watch_output();
         if (step == Step::stop) return;
-        sent = sent || step == Step::sent;
-        if (step == Step::sent) continue;
+        if (step == Step::sent) {
+            sent = sent || has_bytes;
+            continue;
+        }
         unsent_.store(false,
                       std::memory_order_seq_cst); // pairs with is_unsent(), called by a flusher once it is parked
         if (!shared_) out_.sent_all();
