@@ -394,7 +394,9 @@ bool Link::should_gather(size_t size) noexcept {
         return false;
     }
     const int64_t now = now_ns();
-    const bool follows = now - std::exchange(last_small_ns_, now) <= small_gap_ns;
+    // During a pause the pipe takes most writes past this.
+    const bool follows =
+        now - std::exchange(last_small_ns_, now) <= small_gap_ns || pauses_.load(std::memory_order_relaxed);
     const uint32_t run = follows ? small_run_.load(std::memory_order_relaxed) + 1 : 1;
     small_run_.store(run, std::memory_order_relaxed);
     return run > gather_after;
