@@ -26,6 +26,7 @@ build = {
         ['muster.memory'] = 'bindings/lua/muster/memory.lua',
         ['muster.metrics'] = 'bindings/lua/muster/metrics.lua',
         ['muster.pack'] = 'bindings/lua/muster/pack.lua',
+        ['muster.packed_stream'] = 'bindings/lua/muster/packed_stream.lua',
         ['muster.socket'] = 'bindings/lua/muster/socket.lua',
         ['muster.store'] = 'bindings/lua/muster/store.lua',
         ['muster.stream'] = 'bindings/lua/muster/stream.lua',
