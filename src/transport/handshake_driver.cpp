@@ -94,7 +94,7 @@ bool HandshakeDriver::send_output() {
             if (status_ < 0)
                 fail(handshake_.error());
             else if (errno == EPIPE || errno == ECONNRESET)
-                output_.clear();
+                output_.clear(), send_broken_ = true;
             else
                 fail(Error::from_errno(errno, MUSTER_OK, "send the handshake"));
             return fd_.get() >= 0;
@@ -110,12 +110,14 @@ ssize_t HandshakeDriver::receive() {
     const size_t wants = std::min(handshake_.wants(), sizeof buffer);
     const ssize_t n = recv(fd_.get(), buffer, wants, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) return 1;
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    const bool is_empty = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (is_empty && !send_broken_) {
         handshake_.prepare();
         return 0;
     }
-    if (n < 0) {
-        fail(Error::from_errno(errno, MUSTER_E_PEER, "the connection broke during the handshake"));
+    if (n < 0) { // or what was not sent is never answered
+        const int why = is_empty ? EPIPE : errno;
+        fail(Error::from_errno(why, MUSTER_E_PEER, "the connection broke during the handshake"));
         return -1;
     }
     if (n == 0) {

@@ -90,6 +90,7 @@ class HandshakeDriver final : public Object, public PendingHandshake, private Wa
     Status status_ = MUSTER_AGAIN;
     Error why_not_; // once it lingers
     size_t drained_ = 0;
+    bool send_broken_ = false; // what the other side has sent before is still read
     bool registered_ = false, segment_sent_ = false, fetch_begun_ = false, admitted_ = false, refuses_ = false,
          displaced_ = false;
     Timer<HandshakeDriver, &HandshakeDriver::too_late> limit_{*this};
