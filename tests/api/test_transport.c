@@ -276,7 +276,6 @@ static void a_wait_for_an_answer_ends_as_any_other(const way *w, pair *p) {
         waiter one = {.stream = p->near};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, wait_for_a_byte, &one), 0);
-        while (!atomic_load(&one.begun)) usleep(100);
         if (end == 2) {
             cancel_until_joined(p->near, MUSTER_STREAM_READ, thread);
             assert_int_equal(one.status, MUSTER_E_CANCELED);
