@@ -111,11 +111,37 @@ typedef struct client {
     char body[1024];
 } client;
 
+static void ask_once(client *c) {
+    if (c->curl != NULL) {
+        const CURLcode code = curl_easy_perform(c->curl);
+        if (code != CURLE_OK) die("curl", curl_easy_strerror(code));
+        return;
+    }
+    muster_error error;
+    muster_store_result *result = NULL;
+    if (muster_store_do(c->store, &c->op, 1, -1, &result, &error) != MUSTER_OK) die("do", error.message);
+    muster_store_result_release(result);
+}
+
+static void make_request(client *c, int port, const char *path) {
+    char url[100];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/v3/kv/%s", port, path);
+    c->curl = curl_easy_init();
+    curl_easy_setopt(c->curl, CURLOPT_URL, url);
+    curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, c->body);
+    curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, swallow);
+    curl_easy_setopt(c->curl, CURLOPT_FAILONERROR, 1L);
+}
+
 static void set_up_curl(client *c, int port, int set, int once) {
-    char url[100], key64[32], value64[128];
-    snprintf(url, sizeof url, "http://127.0.0.1:%d/v3/kv/%s", port, once ? "txn" : set ? "put" : "range");
+    char key64[32], value64[128];
     encode(key, sizeof key - 1, key64);
     encode(value, sizeof value, value64);
+    snprintf(c->body, sizeof c->body, "{\"key\":\"%s\",\"value\":\"%s\"}", key64, value64);
+    make_request(c, port, "put");
+    if (set && !once) return;
+    ask_once(c); /* so that a get finds the value */
+    curl_easy_cleanup(c->curl);
     if (once)
         snprintf(
             c->body, sizeof c->body,
@@ -124,15 +150,9 @@ static void set_up_curl(client *c, int port, int set, int once) {
             "{\"request_put\":{\"key\":\"bWFyaw==\",\"value\":\"\"}}],"
             "\"failure\":[{\"request_range\":{\"key\":\"%s\"}},{\"request_range\":{\"key\":\"bWFyaw==\"}}]}",
             key64, value64, key64);
-    else if (set)
-        snprintf(c->body, sizeof c->body, "{\"key\":\"%s\",\"value\":\"%s\"}", key64, value64);
     else
         snprintf(c->body, sizeof c->body, "{\"key\":\"%s\"}", key64);
-    c->curl = curl_easy_init();
-    curl_easy_setopt(c->curl, CURLOPT_URL, url);
-    curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, c->body);
-    curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, swallow);
-    curl_easy_setopt(c->curl, CURLOPT_FAILONERROR, 1L);
+    make_request(c, port, once ? "txn" : "range");
 }
 
 static void set_up_muster(client *c, int port, int set) {
@@ -150,18 +170,6 @@ static void set_up_muster(client *c, int port, int set) {
     c->op.kind = MUSTER_STORE_READ;
     c->op.value = NULL;
     c->op.value_bytes = 0;
-}
-
-static void ask_once(client *c) {
-    if (c->curl != NULL) {
-        const CURLcode code = curl_easy_perform(c->curl);
-        if (code != CURLE_OK) die("curl", curl_easy_strerror(code));
-        return;
-    }
-    muster_error error;
-    muster_store_result *result = NULL;
-    if (muster_store_do(c->store, &c->op, 1, -1, &result, &error) != MUSTER_OK) die("do", error.message);
-    muster_store_result_release(result);
 }
 
 int main(int argc, char **argv) {
