@@ -181,7 +181,8 @@ MUSTER_API muster_status muster_group_open(muster_context *context, const muster
                                            int64_t timeout_ns, muster_group **out_group, muster_error *error);
 
 /** Divides a group: members that give the same color are a new group, in the order of their keys, and of their ranks
- * where keys are equal. A collective operation of the group, which stays as it is.
+ * where keys are equal. A collective operation of the group, which stays as it is; if a member cannot connect to the
+ * others of its color, the group fails.
  * @param[in]  group       Group to divide.
  * @param[in]  color       Which new group; a negative value: none.
  * @param[in]  key         Determines the rank in the new group.
@@ -192,14 +193,14 @@ MUSTER_API muster_status muster_group_open(muster_context *context, const muster
  * @retval MUSTER_E_ARG         No group or destination, or a timeout of 0.
  * @retval MUSTER_TIMEOUT       Not all members have called it or connected in time; the group has failed.
  * @retval MUSTER_E_PEER        A member died; muster_error::rank is its rank in the group that has failed.
- * @retval MUSTER_E_ABORTED     A member revoked the group, or has failed during the call.
+ * @retval MUSTER_E_ABORTED     A member revoked the group, or could not connect; muster_error::rank is its rank.
  * @retval MUSTER_E_MISMATCH    A member performed another operation.
  * @retval MUSTER_E_PROTOCOL    A member sent a malformed message.
  * @retval MUSTER_E_EXISTS      The address at which the new group would listen is in use.
  * @retval MUSTER_E_AUTH        A member of the new group has another secret.
  * @retval MUSTER_E_PERMISSION  The operating system refuses this user.
  * @retval MUSTER_E_PLUGIN      A plug-in has failed.
- * @retval MUSTER_E_UNREACHABLE A member cannot be reached.
+ * @retval MUSTER_E_UNREACHABLE A member cannot be reached, or could not listen.
  * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The group or the context is closed.
@@ -212,7 +213,8 @@ MUSTER_API muster_status muster_group_split(muster_group *group, int64_t color, 
                                             muster_group **out_group, muster_error *error);
 
 /** Makes a new stream between each two members, which belongs to the caller and not to the group: for instance for
- * active messages (am.h). A collective operation of the group, which stays as it is.
+ * active messages (am.h). A collective operation of the group, which stays as it is; if a member cannot connect to the
+ * others, the group fails.
  * @param[in]  group        Group.
  * @param[in]  timeout_ns   Maximum time, at least 1; -1: no limit.
  * @param[out] out_streams  The streams in the order of the ranks, of each of which the caller owns one reference; NULL
@@ -223,14 +225,14 @@ MUSTER_API muster_status muster_group_split(muster_group *group, int64_t color, 
  * @retval MUSTER_E_ARG         No group, too few places, or a timeout of 0.
  * @retval MUSTER_TIMEOUT       Not all members have called it or connected in time; the group has failed.
  * @retval MUSTER_E_PEER        A member died; muster_error::rank is its rank.
- * @retval MUSTER_E_ABORTED     A member revoked the group, or has failed during the call.
+ * @retval MUSTER_E_ABORTED     A member revoked the group, or could not connect; muster_error::rank is its rank.
  * @retval MUSTER_E_MISMATCH    A member performed another operation.
  * @retval MUSTER_E_PROTOCOL    A member sent a malformed message.
  * @retval MUSTER_E_EXISTS      The address at which this member would listen is in use.
  * @retval MUSTER_E_AUTH        A member has another secret.
  * @retval MUSTER_E_PERMISSION  The operating system refuses this user.
  * @retval MUSTER_E_PLUGIN      A plug-in has failed.
- * @retval MUSTER_E_UNREACHABLE A member cannot be reached, or another member could not connect.
+ * @retval MUSTER_E_UNREACHABLE A member cannot be reached, or could not listen.
  * @retval MUSTER_E_LIMIT       No descriptor is left.
  * @retval MUSTER_E_NOMEM       Memory ran out.
  * @retval MUSTER_E_CLOSED      The group or the context is closed.

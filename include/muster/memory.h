@@ -164,7 +164,7 @@ typedef struct muster_memory_locale_info {
  * @retval MUSTER_OK              Made at all locales.
  * @bad_config
  * @retval MUSTER_E_MISMATCH      Another locale has given another configuration; all locales get this.
- * @retval MUSTER_E_UNREACHABLE   Locales of different hosts could not connect to each other; all get this.
+ * @retval MUSTER_E_UNREACHABLE   Locales of different hosts could not connect to each other; the group has failed.
  * @retval MUSTER_E_EXISTS        The address at which this locale would listen is in use.
  * @retval MUSTER_E_AUTH          A locale has another secret.
  * @retval MUSTER_E_PERMISSION    The operating system refuses this user.
@@ -174,7 +174,7 @@ typedef struct muster_memory_locale_info {
  * @retval MUSTER_E_SYSTEM        /proc cannot be read, or the memory cannot be mapped.
  * @retval MUSTER_E_CLOSED        The group or its context is closed.
  * @retval MUSTER_E_PEER          A member of the group has died.
- * @retval MUSTER_E_ABORTED       Another member has ended the group.
+ * @retval MUSTER_E_ABORTED       Another member has ended the group, or could not connect to the others.
  * @retval MUSTER_E_PROTOCOL      Another member does not follow the protocol of groups.
  * @retval MUSTER_E_CANCELED      The group was revoked, or the call was cancelled.
  * @retval MUSTER_TIMEOUT         Not all members made the call in time; the group has failed.

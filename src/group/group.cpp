@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "group/abort.hpp"
 #include "group/host_reduction.hpp"
 
 #include "base/boundary.hpp"
@@ -16,21 +17,11 @@ namespace muster {
 namespace {
 constexpr uint32_t first_of_host = 256; // number of a reduction
 constexpr size_t max_reductions = 256;
-constexpr size_t max_abort_text = 200;
 constexpr uint32_t queue_spare = 16;
 constexpr int64_t reason_timeout_ns = 1'000'000'000;
 
-// The code with which the streams to the other members are aborted.
-uint64_t abort_code(const Error &why) noexcept {
-    return uint64_t{static_cast<uint32_t>(why.status)} << 32 | why.rank;
-}
 Error cancelled(uint32_t rank) noexcept {
     return Error::make(MUSTER_E_CANCELED, "rank %u: an operation was cancelled", rank);
-}
-// How the failure of another member looks here: its own time limits and resources are not those of this member.
-Status status_elsewhere(Status status) noexcept {
-    return status == MUSTER_E_PEER || status == MUSTER_E_MISMATCH || status == MUSTER_E_PROTOCOL ? status
-                                                                                                 : MUSTER_E_ABORTED;
 }
 } // namespace
 
@@ -48,6 +39,12 @@ Group::Streams::~Streams() {
     for (std::vector<Ref<Stream>> *const all : {&operations, &messages})
         for (Ref<Stream> &stream : *all)
             if (stream) stream.detach()->host_release();
+}
+
+Group::Streams Group::Streams::of_one() {
+    Streams streams;
+    streams.operations.resize(1);
+    return streams;
 }
 
 Result<Ref<Group>> Group::make(Context &context, Settings settings, Streams streams) {
@@ -150,12 +147,50 @@ Error Group::fail(const Error &why) noexcept {
     }
     // failure_ does not change any more.
     if (board != nullptr) board->fail(failure_.status, failure_.rank, failure_.message);
-    const std::string_view text(failure_.message, std::min<size_t>(failure_.message_bytes, max_abort_text));
     for (Peer &peer : peers_)
         for (Stream *const stream : {peer.stream, peer.messages})
-            if (stream != nullptr) stream->abort(abort_code(failure_), text);
+            if (stream != nullptr) abort_with_cause(*stream, failure_, rank());
     context_->notify(turn_signal_);
-    return failure_;
+    for (;;) {
+        Ref<Queue> queue;
+        {
+            const std::lock_guard hold(lock_);
+            ClosedOnFailure *const first = closed_on_failure_.pop_front();
+            if (first == nullptr) return failure_;
+            queue = first->queue_;
+        }
+        queue->close();
+    }
+}
+
+Group::ClosedOnFailure::ClosedOnFailure(Group &group, Queue &queue) noexcept : group_(&group), queue_(&queue) {
+    bool failed = false;
+    {
+        const std::lock_guard hold(group.lock_);
+        failed = group.failed_;
+        if (!failed) group.closed_on_failure_.push_back(*this);
+    }
+    if (failed) queue.close();
+}
+
+Group::ClosedOnFailure::~ClosedOnFailure() {
+    const std::lock_guard hold(group_->lock_);
+    if (group_->closed_on_failure_.holds(*this)) group_->closed_on_failure_.remove(*this);
+}
+
+// The other members wait for this one, so the group fails. Returns the result of the call.
+Error Group::could_not_connect(const Error &why) noexcept {
+    const bool is_own = why.status == MUSTER_TIMEOUT || why.status == MUSTER_E_NOMEM ||
+                        why.status == MUSTER_E_CANCELED || (why.status == MUSTER_E_LIMIT && why.os_errno != 0);
+    if (!is_own) {
+        // If a member has died, or could not connect, its streams of this group end, too, and show which one.
+        Deadline soon(reason_timeout_ns);
+        context_->wait(turn_signal_, soon, lock_, [&]() -> Status { return failed_ ? MUSTER_OK : MUSTER_AGAIN; });
+    }
+    Error shown = Error::make(MUSTER_E_ABORTED, "rank %u could not connect to the others: %s", rank(), why.message);
+    shown.rank = rank();
+    const Error first = fail(shown);
+    return first.status != MUSTER_E_ABORTED || first.rank != rank() ? first : why;
 }
 
 Error Group::failure() noexcept {
@@ -165,10 +200,8 @@ Error Group::failure() noexcept {
 
 Error Group::stream_ended(Stream &stream, uint32_t rank, Status status) noexcept {
     if (Error before = failure(); before.status != MUSTER_OK) return before;
-    uint64_t code = 0;
     Error why;
-    Status reason = stream.reason(&code, &why);
-    if (reason == MUSTER_OK) {
+    if (stream.reason(nullptr, &why) == MUSTER_OK) {
         // Over shared memory this thread can notice the end before the loop has received the reason. Not so between two
         // ends in one context, where a stream that was closed in order has none.
         Deadline soon(reason_timeout_ns);
@@ -176,21 +209,9 @@ Error Group::stream_ended(Stream &stream, uint32_t rank, Status status) noexcept
             context_->wait(turn_signal_, soon, lock_, [&]() -> Status { return failed_ ? MUSTER_OK : MUSTER_AGAIN; });
         if (Error before = failure(); before.status != MUSTER_OK) return before;
         if (waited == MUSTER_E_CANCELED) return fail(cancelled(this->rank())); // not because of that member
-        reason = stream.reason(&code, &why);
+        stream.reason(nullptr, &why);
     }
-    if (reason == MUSTER_E_ABORTED && code != 0) {
-        const auto cause = static_cast<uint32_t>(code);
-        // The text of the other member follows the names that the stream has put before it.
-        std::string_view text(why.message, why.message_bytes);
-        for (const std::string_view name : {std::string_view(stream.peer()), std::string_view("aborted by the peer")})
-            if (!name.empty() && text.size() > name.size() + 2 && text.substr(0, name.size()) == name)
-                text.remove_prefix(name.size() + 2);
-        Error reported = Error::make(status_elsewhere(static_cast<Status>(static_cast<uint32_t>(code >> 32))), "%.*s",
-                                     static_cast<int>(text.size()), text.data());
-        reported.rank = cause < size() ? cause : rank;
-        make_printable(reported.message, reported.message_bytes);
-        return fail(reported);
-    }
+    if (const Error cause = cause_of_abort(stream, rank, size()); cause.status != MUSTER_OK) return fail(cause);
     Error died = Error::make(MUSTER_E_PEER, "rank %u has ended: %s", rank,
                              why.status != MUSTER_OK ? why.message : muster_status_text(status));
     if (status == MUSTER_E_NOMEM || status == MUSTER_E_LIMIT || status == MUSTER_E_WOULD_DEADLOCK) {

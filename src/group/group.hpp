@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // A group: its members, the order of its operations, and its failure.
+#include "base/list.hpp"
 #include "group/operation.hpp"
 #include "queue/call_threads.hpp"
 #include "queue/queue.hpp"
@@ -31,6 +32,7 @@ class Group final : public Object {
     struct Streams {
         std::vector<Ref<Stream>> operations, messages;
         Streams() = default;
+        static Streams of_one(); // member
         Streams(Streams &&other) noexcept = default;
         Streams &operator=(Streams &&other) = delete;
         ~Streams();
@@ -84,6 +86,20 @@ class Group final : public Object {
     Error fail(const Error &why) noexcept;
     Error failure() noexcept; // of the group; OK: it has not failed
     void cancel() noexcept;   // the operation that is performed; it uses no memory of the host after that
+    // Closes the queue when the group fails: for a thread that waits there for the other members. Any thread.
+    class ClosedOnFailure : public Listed<ClosedOnFailure> {
+      public:
+        ClosedOnFailure(Group &group, Queue &queue) noexcept;
+        ClosedOnFailure(const ClosedOnFailure &) = delete;
+        ClosedOnFailure &operator=(const ClosedOnFailure &) = delete;
+        ~ClosedOnFailure();
+
+      private:
+        friend class Group;
+        const Ref<Group> group_;
+        const Ref<Queue> queue_;
+    };
+    Error could_not_connect(const Error &why) noexcept; // this member, to all others once more
     void host_release() noexcept;
 
     // ---- for the thread that performs an operation (stream_path.cpp, board_path.cpp)
@@ -133,6 +149,7 @@ class Group final : public Object {
     uint64_t close_sequence_ = 0;
     bool performs_ = false; // an operation uses memory of the host
     Error failure_;
+    List<ClosedOnFailure> closed_on_failure_;
 
     PostedTask<Group, &Group::enter> enter_{*this};
     PostedTask<Group, &Group::turn> turn_task_{*this};
@@ -146,10 +163,11 @@ Result<void> run_on_board(Group &group, const GroupOperation &operation, const F
 Result<void> run_on_streams(Group &group, const GroupOperation &operation, const Fingerprint &fingerprint,
                             Deadline &deadline);
 
-// open.cpp: finds the other members and connects to them.
+// Finds the other members and connects to them.
 Result<Ref<Group>> open_group(Context &context, const muster_group_config &config, Deadline &deadline);
+// The same within a group, which fails if a member cannot connect. All members make the call.
 Result<Ref<Group>> split_group(Group &group, int64_t color, int64_t key, Deadline &deadline); // empty: no color
-// A new stream to each other member, by rank, of which the caller has the handles. All members make the call.
+// A new stream to each other member, by rank, of which the caller has the handles.
 Result<std::vector<Ref<Stream>>> connect_members(Group &group, Deadline &deadline);
 
 inline Group *unwrap(muster_group *handle) noexcept {

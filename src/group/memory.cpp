@@ -9,9 +9,9 @@ namespace muster {
 namespace {
 constexpr char has_memory = 'y', has_none = 'n'; // answers of a member and of rank 0
 
-Error while_opening(uint32_t rank, Status status) noexcept {
-    Error why = status > 0 ? Error::make(MUSTER_TIMEOUT, "rank %u did not answer in time", rank)
-                           : Error::make(MUSTER_E_PEER, "rank %u has ended during the call", rank);
+Error did_not_answer(Group &group, uint32_t rank, Status status) noexcept {
+    if (status < 0) return group.peer_ended(rank, status);
+    Error why = Error::make(MUSTER_TIMEOUT, "rank %u did not answer in time", rank);
     why.rank = rank;
     return why;
 }
@@ -19,13 +19,13 @@ Error while_opening(uint32_t rank, Status status) noexcept {
 Result<void> write_to(Group &group, uint32_t rank, std::string_view bytes, Deadline &deadline) {
     size_t moved = 0;
     const Status status = group.stream(rank).write(bytes.data(), bytes.size(), deadline, moved);
-    return status == MUSTER_OK ? Result<void>() : while_opening(rank, status);
+    return status == MUSTER_OK ? Result<void>() : did_not_answer(group, rank, status);
 }
 
 Result<void> read_from(Group &group, uint32_t rank, char *to, size_t size, Deadline &deadline) {
     size_t moved = 0;
     const Status status = group.stream(rank).read(to, size, size, deadline, moved);
-    return status == MUSTER_OK ? Result<void>() : while_opening(rank, status);
+    return status == MUSTER_OK ? Result<void>() : did_not_answer(group, rank, status);
 }
 
 // Rank 0: every member has mapped the memory, or the result is false.
