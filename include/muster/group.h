@@ -119,12 +119,12 @@ enum muster_group_flag {
 
 /** How to open a group. The members find each other by a round, a store, a cluster, or by a list of addresses. */
 typedef struct muster_group_config {
-    uint32_t struct_size; /**< sizeof(muster_group_config) of the caller. */
-    uint32_t flags;       /**< ::muster_group_flag values, or'ed. */
-    uint32_t rank;        /**< Rank of this member, below `size`. A round has its own. */
-    uint32_t size;        /**< Number of members, 1 to 4096. A round has its own. */
-    muster_round
-        *round; /**< Round of a rendezvous over a store: rank, size and store are those of the round. Or NULL. */
+    uint32_t struct_size;  /**< sizeof(muster_group_config) of the caller. */
+    uint32_t flags;        /**< ::muster_group_flag values, or'ed. */
+    uint32_t rank;         /**< Rank of this member, below `size`. A round has its own. */
+    uint32_t size;         /**< Number of members, 1 to 4096. A round has its own. */
+    muster_round *round;   /**< Round of a rendezvous over a store: rank, size and store are those of the round, and its
+                                end ends the call, if it belongs to the same context. Or NULL. */
     muster_store *store;   /**< Store through which the members exchange their addresses. Or NULL. */
     const void *name;      /**< Name of the group in the store or round, the same at all members. Each name is used for
                                 one group of a store or round only: a store keeps the addresses. NULL: "group". */
@@ -149,7 +149,8 @@ typedef struct muster_group_config {
  * @param[in]  context     Context of its streams; the group keeps it alive. Each member may have its own, also within
  * one process. All contexts have the same secret.
  * @param[in]  config      Who the members are; copied. Store and round are used during the call only.
- * @param[in]  timeout_ns  Maximum time, at least 1; -1: no limit.
+ * @param[in]  timeout_ns  Maximum time, at least 1; -1: no limit. If a member dies before it has connected to this one,
+ * only this limit or the end of the round ends the call.
  * @param[out] out_group   The group; the caller owns one reference.
  * @param[out] error       Detail on failure, or NULL: after a timeout, the ranks that are missing.
  * @retval MUSTER_OK            Opened.

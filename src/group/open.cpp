@@ -65,6 +65,7 @@ Result<Ref<Group>> open_group(Context &context, const muster_group_config &confi
         if (const size_t at = settings.listen.find("{}"); at != std::string::npos)
             settings.listen.replace(at, 2, std::to_string(settings.rank));
         if (auto listening = opening.listen(settings.listen); !listening) return listening.error();
+        if (config.round != nullptr) opening.ends_with_round(store);
         auto found = opening.exchange(store);
         Result<Ref<Group>> opened = found ? opening.connect() : Result<Ref<Group>>(found.error());
         opening.forget(store); // every member has read it, or the group was not opened

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t store_batch = 256;         // keys of one request
 constexpr uint32_t messages_tag = 1u << 31; // of a stream for messages, beside the rank
+constexpr uint64_t tag_of_round = UINT32_MAX;
 
 template <class T, void (*release)(T *)>
 struct Handle { // of the C interface
@@ -278,10 +279,26 @@ Error Opening::stream_ended(uint32_t tag) noexcept {
     return why;
 }
 
+// A request that waits in the store of a round ends when the round is over. This one waits for a key that nothing sets.
+Result<void> Opening::watch_round(Queue &queue) {
+    const std::string name = settings.name + "/over";
+    muster_store_op get = {};
+    get.kind = MUSTER_STORE_GET;
+    get.key = name.data();
+    get.key_bytes = name.size();
+    Error why;
+    const Status status = muster_store_begin(store_of_round_, &get, 1, -1, wrap(&queue), tag_of_round, nullptr, &why);
+    // The store may belong to another context, or have too many requests: then the time limit is left.
+    if (status == MUSTER_OK || status == MUSTER_AGAIN || status == MUSTER_E_ARG) return {};
+    return why.status != MUSTER_OK ? why : Error::from_status(status);
+}
+
 // Lower ranks are dialled, higher ones dial.
 Result<void> Opening::wait_for_streams(Queue &queue) {
     const uint64_t of_listener = settings.size;
     if (const Status status = listener_->watch(&queue, of_listener); status < 0) return Error::from_status(status);
+    if (store_of_round_ != nullptr)
+        if (auto watched = watch_round(queue); !watched) return watched;
     for (uint32_t r = 0; r < settings.rank; r++) {
         if (auto begun = dial(queue, r); !begun) return begun;
         if (!has_messages()) continue;
@@ -306,6 +323,10 @@ Result<void> Opening::wait_for_streams(Queue &queue) {
         const auto tag = static_cast<uint32_t>(entry.tag), rank = tag & ~messages_tag;
         if (entry.kind == MUSTER_EVENT_READY && rank < settings.size && (entry.events & MUSTER_STREAM_ENDED))
             return stream_ended(tag);
+        if (entry.kind == MUSTER_DONE_STORE) {
+            muster_store_result_release(static_cast<muster_store_result *>(entry.object));
+            if (entry.status != MUSTER_OK) return why.status != MUSTER_OK ? why : Error::from_status(entry.status);
+        }
         if (entry.kind != MUSTER_DONE_DIAL) continue;
         if (entry.status == MUSTER_TIMEOUT) return missing_streams();
         if (entry.status != MUSTER_OK) {

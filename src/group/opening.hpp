@@ -31,6 +31,7 @@ class Opening {
     std::string address() { return listener_->address(); }
     Result<void> exchange(muster_store *store); // addresses by the store; after listen()
     void forget(muster_store *store) noexcept;  // deletes the own address
+    void ends_with_round(muster_store *store) noexcept { store_of_round_ = store; }
     void set_addresses(std::vector<std::string> addresses, std::vector<uint64_t> instances);
     Result<Ref<Group>> connect();
     // The streams to the other members, without a group; no queue watches them.
@@ -47,12 +48,14 @@ class Opening {
     Result<void> dial(Queue &queue, uint32_t tag);
     Result<void> add(Queue &queue, Ref<Stream> stream, bool was_dialled, uint32_t tag);
     Result<void> wait_for_streams(Queue &queue);
+    Result<void> watch_round(Queue &queue);
     Error stream_ended(uint32_t tag) noexcept;
     Error missing_streams() const;
 
     Context &context_;
     Deadline &deadline_;
     const Ref<Group> within_;
+    muster_store *store_of_round_ = nullptr;
     Ref<Listener> listener_;
     std::vector<std::string> addresses_;
     std::vector<uint64_t> instances_; // 0: not known

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A member that dies, or has no descriptor left, while the members of a group connect to each other once more
-// (muster_group_split, muster_group_connect): all others return, although their calls have no time limit. The members
-// are processes; MUSTER_SEED selects
-// the moments of the deaths. ctest: quick timeout=120
+// (muster_group_split, muster_group_connect, muster_memory_open): all others return, although their calls have no time
+// limit. The members are processes; MUSTER_SEED selects the moments of the deaths. ctest: quick timeout=120
 #include "group_run.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { split, connect_all, kinds };
+enum { split, connect_all, open_memory, kinds };
+static const char *const names[] = {"split", "connect", "memory_open"};
 
 typedef struct run {
     uint32_t size, flags, context_flags;
@@ -50,6 +50,17 @@ static muster_status call(const run *r, muster_group *group, muster_error *error
         CHECK((status == MUSTER_OK) == (half != NULL));
         if (half) muster_group_close(half, -1, NULL); // the others may still be inside the call
         muster_group_release(half);
+        return status;
+    }
+    if (r->kind == open_memory) {
+        muster_memory_config config;
+        muster_config_init(&config, sizeof config);
+        config.flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+        config.segment_bytes = 1 << 20;
+        muster_memory *memory = NULL;
+        const muster_status status = muster_memory_open(group, &config, -1, &memory, error);
+        CHECK((status == MUSTER_OK) == (memory != NULL));
+        muster_memory_release(memory);
         return status;
     }
     muster_stream *streams[4] = {0};
@@ -119,8 +130,8 @@ static bool carry_out(run *r, int killed_after, board *b) {
         if (killed_after >= 0 && i == r->size - 1) continue;
         if (WIFEXITED(how) && WEXITSTATUS(how) == 0) continue;
         works = false;
-        fprintf(stderr, "%s of %u, flags %u, %d descriptors, killed after %d us: rank %u %s\n",
-                r->kind == split ? "split" : "connect", r->size, r->flags, r->descriptors, killed_after, i,
+        fprintf(stderr, "%s of %u, flags %u, %d descriptors, killed after %d us: rank %u %s\n", names[r->kind], r->size,
+                r->flags, r->descriptors, killed_after, i,
                 WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "hangs" : "has failed");
     }
     return works;
