@@ -200,6 +200,7 @@ Error Group::failure() noexcept {
 
 Error Group::stream_ended(Stream &stream, uint32_t rank, Status status) noexcept {
     if (Error before = failure(); before.status != MUSTER_OK) return before;
+    if (status == MUSTER_E_CANCELED) return fail(cancelled(this->rank())); // the call of this member
     Error why;
     if (stream.reason(nullptr, &why) == MUSTER_OK) {
         // Over shared memory this thread can notice the end before the loop has received the reason. Not so between two

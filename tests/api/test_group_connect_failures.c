@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A member that dies, or has no descriptor left, while the members of a group connect to each other once more
+// A member that dies, gives up, or has no descriptor left, while the members of a group connect to each other once more
 // (muster_group_split, muster_group_connect, muster_memory_open): all others return, although their calls have no time
 // limit. The members are processes; MUSTER_SEED selects the moments of the deaths. ctest: quick timeout=120
 #include "group_run.h"
@@ -14,7 +14,10 @@ static const char *const names[] = {"split", "connect", "memory_open"};
 typedef struct run {
     uint32_t size, flags, context_flags;
     int kind;
-    int descriptors; // that the last member has left for the call; -1: all
+    int descriptors;    // that the last member has left for the call; -1: all
+    int killed_after;   // microseconds, for the last member; -1: it is not killed
+    int cancels_after;  // microseconds, by the last member; -1: not
+    int64_t timeout_ns; // of the last member
     char addresses[512];
 } run;
 
@@ -43,10 +46,17 @@ static void leave_descriptors(int count) {
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-static muster_status call(const run *r, muster_group *group, muster_error *error) {
+static void *cancel(void *argument) {
+    const run *const r = ((member *)argument)->shared;
+    usleep((useconds_t)r->cancels_after);
+    muster_context_cancel(((member *)argument)->context);
+    return NULL;
+}
+
+static muster_status call(const run *r, muster_group *group, int64_t timeout_ns, muster_error *error) {
     if (r->kind == split) {
         muster_group *half = NULL;
-        const muster_status status = muster_group_split(group, 0, 0, -1, &half, error);
+        const muster_status status = muster_group_split(group, 0, 0, timeout_ns, &half, error);
         CHECK((status == MUSTER_OK) == (half != NULL));
         if (half) muster_group_close(half, -1, NULL); // the others may still be inside the call
         muster_group_release(half);
@@ -58,13 +68,13 @@ static muster_status call(const run *r, muster_group *group, muster_error *error
         config.flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
         config.segment_bytes = 1 << 20;
         muster_memory *memory = NULL;
-        const muster_status status = muster_memory_open(group, &config, -1, &memory, error);
+        const muster_status status = muster_memory_open(group, &config, timeout_ns, &memory, error);
         CHECK((status == MUSTER_OK) == (memory != NULL));
         muster_memory_release(memory);
         return status;
     }
     muster_stream *streams[4] = {0};
-    const muster_status status = muster_group_connect(group, -1, streams, 4, error);
+    const muster_status status = muster_group_connect(group, timeout_ns, streams, 4, error);
     for (uint32_t i = 0; i < 4; i++) muster_stream_release(streams[i]);
     return status;
 }
@@ -82,10 +92,21 @@ static void be_a_member(const run *r, uint32_t rank, board *b) {
     CHECK_OK(muster_group_open(me.context, &config, 30 * second, &me.group, &error), error);
     struct rlimit before;
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    if (r->descriptors >= 0 && rank == r->size - 1) leave_descriptors(r->descriptors);
+    const bool is_last = rank == r->size - 1;
+    if (r->descriptors >= 0 && is_last) leave_descriptors(r->descriptors);
+    // The group is open here; a failure of this member would end the opening of others.
     atomic_fetch_add(&b->ready, 1);
+    while (atomic_load(&b->ready) != r->size)
+        if ((r->context_flags & MUSTER_CONTEXT_EXTERNAL) == 0)
+            usleep(50);
+        else
+            muster_context_progress(me.context, ms / 20);
     outcome *const mine = &b->of[rank];
-    mine->status = call(r, me.group, &error);
+    pthread_t canceller;
+    me.shared = (void *)r;
+    if (is_last && r->cancels_after >= 0) CHECK(pthread_create(&canceller, NULL, cancel, &me) == 0);
+    mine->status = call(r, me.group, is_last ? r->timeout_ns : -1, &error);
+    if (is_last && r->cancels_after >= 0) pthread_join(canceller, NULL);
     mine->rank = error.rank;
     snprintf(mine->text, sizeof mine->text, "%.*s", (int)sizeof mine->text - 1, error.message);
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -97,9 +118,8 @@ static void be_a_member(const run *r, uint32_t rank, board *b) {
     _exit(0);
 }
 
-// Kills the last member `killed_after` microseconds after all have begun, if that is not negative. False: a member
-// hangs.
-static bool carry_out(run *r, int killed_after, board *b) {
+// False: a member hangs.
+static bool carry_out(run *r, board *b) {
     static int runs = 0;
     memset(b, 0, sizeof *b);
     r->addresses[0] = '\0';
@@ -118,20 +138,20 @@ static bool carry_out(run *r, int killed_after, board *b) {
         alarm(20);
         be_a_member(r, i, b);
     }
-    if (killed_after >= 0) {
+    if (r->killed_after >= 0) {
         while (atomic_load(&b->ready) != r->size) usleep(50);
-        usleep((useconds_t)killed_after);
+        usleep((useconds_t)r->killed_after);
         kill(children[r->size - 1], SIGKILL);
     }
     bool works = true;
     for (uint32_t i = 0; i < r->size; i++) {
         int how = 0;
         assert_int_equal(waitpid(children[i], &how, 0), children[i]);
-        if (killed_after >= 0 && i == r->size - 1) continue;
+        if (r->killed_after >= 0 && i == r->size - 1) continue;
         if (WIFEXITED(how) && WEXITSTATUS(how) == 0) continue;
         works = false;
         fprintf(stderr, "%s of %u, flags %u, %d descriptors, killed after %d us: rank %u %s\n", names[r->kind], r->size,
-                r->flags, r->descriptors, killed_after, i,
+                r->flags, r->descriptors, r->killed_after, i,
                 WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM ? "hangs" : "has failed");
     }
     return works;
@@ -150,7 +170,8 @@ static void test_a_member_that_cannot_connect_ends_the_call_at_all(void **state)
     for (int kind = 0; kind < kinds; kind++)
         for (int descriptors = 0; descriptors < 16; descriptors++) {
             run r = {.size = 3, .kind = kind, .descriptors = descriptors};
-            assert_true(carry_out(&r, -1, b));
+            r.killed_after = r.cancels_after = -1, r.timeout_ns = -1;
+            assert_true(carry_out(&r, b));
             for (uint32_t i = 0; i < r.size; i++) {
                 const outcome *const one = &b->of[i];
                 if (one->status != MUSTER_OK) failed++;
@@ -168,19 +189,31 @@ static void test_a_member_that_cannot_connect_ends_the_call_at_all(void **state)
     munmap(b, sizeof *b);
 }
 
-static void test_a_member_that_dies_meanwhile_is_named(void **state) {
-    (void)state;
-    board *const b = make_board();
-    const char *const given = getenv("MUSTER_SEED");
-    srand(given ? (unsigned)atoi(given) : 1);
-    int interrupted = 0;
-    for (int i = 0; i < 60; i++) {
-        run r = {.size = 2 + (uint32_t)rand() % 3,
+static run random_run(void) {
+    return (run){.size = 2 + (uint32_t)rand() % 3,
                  .flags = rand() % 2 ? MUSTER_GROUP_NO_SHARED_MEMORY : 0,
                  .context_flags = rand() % 4 == 0 ? MUSTER_CONTEXT_EXTERNAL : 0,
                  .kind = rand() % kinds,
-                 .descriptors = -1};
-        assert_true(carry_out(&r, rand() % 3000, b));
+                 .descriptors = -1,
+                 .killed_after = -1,
+                 .cancels_after = -1,
+                 .timeout_ns = -1};
+}
+
+static void choose_seed(void) {
+    const char *const given = getenv("MUSTER_SEED");
+    srand(given ? (unsigned)atoi(given) : 1);
+}
+
+static void test_a_member_that_dies_meanwhile_is_named(void **state) {
+    (void)state;
+    board *const b = make_board();
+    choose_seed();
+    int interrupted = 0;
+    for (int i = 0; i < 60; i++) {
+        run r = random_run();
+        r.killed_after = rand() % 3000;
+        assert_true(carry_out(&r, b));
         for (uint32_t one = 0; one + 1 < r.size; one++) {
             const outcome *const o = &b->of[one];
             if (o->status == MUSTER_OK && o->later == MUSTER_OK) continue; // it died after both
@@ -191,7 +224,38 @@ static void test_a_member_that_dies_meanwhile_is_named(void **state) {
                          muster_status_name(o->status), o->rank, o->text, muster_status_name(o->later));
         }
     }
-    assert_true(given || interrupted != 0);
+    assert_true(interrupted != 0);
+    munmap(b, sizeof *b);
+}
+
+static void test_a_member_that_gives_up_is_named(void **state) {
+    (void)state;
+    board *const b = make_board();
+    choose_seed();
+    int interrupted = 0;
+    for (int i = 0; i < 60; i++) {
+        run r = random_run();
+        const bool cancels = rand() % 2;
+        if (cancels)
+            r.cancels_after = rand() % 2000;
+        else
+            r.timeout_ns = 50000 + rand() % 2000000;
+        assert_true(carry_out(&r, b));
+        const outcome *const last = &b->of[r.size - 1];
+        if (last->status != MUSTER_OK) interrupted++;
+        for (uint32_t one = 0; one < r.size; one++) {
+            const outcome *const o = &b->of[one];
+            const bool good = o->status == MUSTER_OK ||
+                              (one == r.size - 1 ? o->status == (cancels ? MUSTER_E_CANCELED : MUSTER_TIMEOUT)
+                                                 : last->status != MUSTER_OK && o->status == MUSTER_E_ABORTED &&
+                                                       o->rank == r.size - 1);
+            if (!good || (o->later == MUSTER_OK) != (last->status == MUSTER_OK))
+                fail_msg("run %d, %s of %u, rank %u: %s (rank %u): %s; later %s; the last %s: %s", i, names[r.kind],
+                         r.size, one, muster_status_name(o->status), o->rank, o->text, muster_status_name(o->later),
+                         muster_status_name(last->status), last->text);
+        }
+    }
+    assert_true(interrupted != 0);
     munmap(b, sizeof *b);
 }
 
@@ -199,6 +263,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_member_that_cannot_connect_ends_the_call_at_all),
         cmocka_unit_test(test_a_member_that_dies_meanwhile_is_named),
+        cmocka_unit_test(test_a_member_that_gives_up_is_named),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
