@@ -33,7 +33,7 @@ std::string to_hex(const Bytes &bytes) {
 
 // Empty: it is no such text.
 std::vector<unsigned char> from_hex(std::string_view text) {
-    if (text.empty()) return {};
+    if (text.size() < 2) return {};
     std::vector<unsigned char> bytes(text.size() / 2);
     size_t size = 0;
     if (sodium_hex2bin(bytes.data(), bytes.size(), text.data(), text.size(), nullptr, &size, nullptr) != 0) return {};
