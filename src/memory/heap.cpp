@@ -18,15 +18,22 @@ uint32_t class_for(uint64_t bytes) noexcept {
 
 } // namespace
 
+// Heads lie between the blocks of users, also of other processes, who can overwrite them: is there one of this class?
+bool Heap::is_block(uint64_t at, uint32_t which) const noexcept {
+    return at >= begin_ && at < end_ && end_ - at > block_head_bytes && at % 16 == 0 &&
+           block(at).tag.load(std::memory_order_acquire) == tag_of(at, which);
+}
+
 // The first free block of a class: the offset of its head; or 0. Its head is that of a free block still; only this
-// thread has it.
+// thread has it. If the head is none, since it, or the one before it, was overwritten, the rest of the list is lost.
 uint64_t Heap::take(uint32_t which) noexcept {
     muster_aba_cell &list = head_.lists[which];
     muster_aba first = muster_aba_read_inline(&list.now);
     while (first.value != 0) {
         // relaxed: an old value goes with an old count.
-        const uint64_t next = block(first.value).next.load(std::memory_order_relaxed);
-        if (muster_aba_compare_exchange_inline(&list.now, &first, next)) return first.value;
+        const bool good = is_block(first.value, which);
+        const uint64_t next = good ? block(first.value).next.load(std::memory_order_relaxed) : 0;
+        if (muster_aba_compare_exchange_inline(&list.now, &first, next)) return good ? first.value : 0;
     }
     return 0;
 }
@@ -47,20 +54,18 @@ uint64_t Heap::make(uint32_t which) noexcept {
 
 Status Heap::allocate(uint64_t bytes, uint64_t &out_offset) noexcept {
     if (bytes >= end_ - begin_) return MUSTER_E_LIMIT; // also: there is no heap
-    const uint32_t which = class_for(bytes);
+    uint32_t which = class_for(bytes);
     if (which == block_classes || class_bytes(which) > end_ - begin_) return MUSTER_E_LIMIT;
     uint64_t at = take(which);
     if (at == 0) at = make(which);
     // A larger one rather than none; it stays in its class.
-    for (uint32_t larger = which + 1; at == 0 && larger < block_classes; larger++) at = take(larger);
+    while (at == 0 && ++which < block_classes) at = take(which);
     if (at == 0) {
         head_.refused.fetch_add(1, std::memory_order_relaxed);
         return MUSTER_AGAIN;
     }
-    BlockHead &found = block(at);
-    const uint32_t tag = found.tag.load(std::memory_order_relaxed);
-    found.state.store(block_used, std::memory_order_release);
-    head_.used_bytes.fetch_add(class_bytes(tag & 0x7F), std::memory_order_relaxed);
+    block(at).state.store(block_used, std::memory_order_release);
+    head_.used_bytes.fetch_add(class_bytes(which), std::memory_order_relaxed);
     head_.used_blocks.fetch_add(1, std::memory_order_relaxed);
     head_.allocated.fetch_add(1, std::memory_order_relaxed);
     out_offset = at + block_head_bytes;

@@ -19,6 +19,7 @@ class Heap {
 
   private:
     BlockHead &block(uint64_t at) const noexcept { return *reinterpret_cast<BlockHead *>(segment_ + at); }
+    bool is_block(uint64_t at, uint32_t which) const noexcept;
     uint64_t take(uint32_t which) noexcept;
     uint64_t make(uint32_t which) noexcept;
 

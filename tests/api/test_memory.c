@@ -261,6 +261,31 @@ static void misuse(member *me) {
     CHECK(error.rank == 1 && strstr(error.message, "locale 1 has segments of 131072 bytes") != NULL);
 }
 
+static void overwrite_heads(member *me) {
+    const muster_memory_config config = {.struct_size = sizeof config, .segment_bytes = 1 << 20};
+    muster_memory *const memory = open_memory(me, &config);
+    const uint64_t damage[] = {UINT64_MAX, UINT64_MAX - 15, (uint64_t)1 << 40, 1, 16, 8192, (1 << 20) - 16};
+    const uint32_t to = me->rank ^ 1;
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++)
+        for (uint64_t before = 8; before <= 16; before += 8) { // which block follows; and that it is one
+            muster_gptr blocks[2];
+            for (int j = 0; j < 2; j++) CHECK(muster_memory_allocate(memory, to, 500, -1, &blocks[j]) == MUSTER_OK);
+            for (int j = 0; j < 2; j++) CHECK(muster_memory_free(memory, blocks[j], -1) == MUSTER_OK);
+            put_bytes(memory, blocks[1] - before, &damage[i], sizeof damage[i]);
+            for (int j = 0; j < 2; j++) CHECK(muster_memory_allocate(memory, to, 500, -1, &blocks[j]) == MUSTER_OK);
+            CHECK(blocks[0] != blocks[1]);
+        }
+    meet(me);
+    muster_memory_release(memory);
+}
+static void test_a_write_in_front_of_a_block_loses_free_blocks_at_most(void **state) {
+    (void)state;
+    run_members(2, &(member){0}, overwrite_heads);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(2, &(member){0}, overwrite_heads);
+    memory_flags = 0;
+}
+
 static void test_misuse_is_an_error_and_changes_nothing(void **state) {
     (void)state;
     run_members(2, &(member){0}, misuse);
@@ -484,6 +509,7 @@ int main(void) {
         cmocka_unit_test(test_locales_use_the_memory_of_each_other),
         cmocka_unit_test(test_any_locale_allocates_and_frees_anywhere),
         cmocka_unit_test(test_misuse_is_an_error_and_changes_nothing),
+        cmocka_unit_test(test_a_write_in_front_of_a_block_loses_free_blocks_at_most),
         cmocka_unit_test(test_operations_are_begun),
         cmocka_unit_test(test_a_stack_on_all_locales),
     };
