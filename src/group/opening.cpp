@@ -347,11 +347,38 @@ Result<void> Opening::connect_streams() {
     (*queue)->close(); // ends the other dials
     listener_->close();
     listener_.reset();
-    if (connected) return connected;
     for (const auto *const all : {&streams_.operations, &streams_.messages})
-        for (const Ref<Stream> &stream : *all)
-            if (stream) abort_with_cause(*stream, connected.error(), settings.rank);
+        for (const Ref<Stream> &stream : *all) {
+            if (!stream) continue;
+            if (connected)
+                stream->watch(0, nullptr, 0);
+            else
+                abort_with_cause(*stream, connected.error(), settings.rank);
+        }
     return connected;
+}
+
+// A stream that one side has already may fail at the other in the last step of its handshake.
+Result<void> Opening::meet_on_streams() {
+    constexpr char has_all = 'y';
+    const auto with_each = [this](const auto &move) -> Result<void> {
+        for (uint32_t r = 0; r < settings.size; r++) {
+            if (!streams_.operations[r]) continue;
+            const Status status = move(*streams_.operations[r]);
+            if (status == MUSTER_OK) continue;
+            if (status == MUSTER_E_PEER || status == MUSTER_E_ABORTED) return stream_ended(r);
+            Error why = status > 0 ? Error::make(MUSTER_TIMEOUT, "rank %u has not connected to all others in time", r)
+                                   : Error::from_status(status);
+            if (status > 0) why.rank = r;
+            return why;
+        }
+        return {};
+    };
+    size_t moved = 0;
+    char other = 0;
+    auto written = with_each([&](Stream &stream) { return stream.write(&has_all, 1, deadline_, moved); });
+    if (!written) return written;
+    return with_each([&](Stream &stream) { return stream.read(&other, 1, 1, deadline_, moved); });
 }
 
 Result<Ref<Group>> Opening::connect() {

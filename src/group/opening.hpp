@@ -36,6 +36,7 @@ class Opening {
     Result<Ref<Group>> connect();
     // The streams to the other members, without a group; no queue watches them.
     Result<void> connect_streams();
+    Result<void> meet_on_streams(); // after that; OK: every member has all its streams
     Group::Streams &streams() noexcept { return streams_; }
 
   private:

@@ -157,17 +157,14 @@ Result<std::vector<Ref<Stream>>> connect_members(Group &group, Deadline &deadlin
     auto met = meet_again(group, opening, 0, 0, deadline);
     if (!met) return met.error();
     if (met->failed.status != MUSTER_OK) return met->failed;
-    auto connected = or_fail(
-        group, [&]() -> Result<void> { return group.size() == 1 ? Result<void>() : opening.connect_streams(); });
+    auto connected = or_fail(group, [&]() -> Result<void> {
+        if (group.size() == 1) return {};
+        if (auto done = opening.connect_streams(); !done) return done;
+        return opening.meet_on_streams();
+    });
     if (!connected) return connected.error();
-    // Each member that arrives here has all its streams.
-    GroupOperation barrier;
-    barrier.kind = MUSTER_GROUP_BARRIER;
-    if (auto met_again = group.perform(barrier, deadline); !met_again) return met_again.error();
     std::vector<Ref<Stream>> streams = std::move(opening.streams().operations);
     streams.resize(group.size());
-    for (const Ref<Stream> &one : streams)
-        if (one) one->watch(0, nullptr, 0);
     return streams;
 }
 
