@@ -19,6 +19,7 @@ constexpr uint32_t first_of_host = 256; // number of a reduction
 constexpr size_t max_reductions = 256;
 constexpr uint32_t queue_spare = 16;
 constexpr int64_t reason_timeout_ns = 1'000'000'000;
+constexpr int64_t cause_timeout_ns = 300'000'000;
 
 Error cancelled(uint32_t rank) noexcept {
     return Error::make(MUSTER_E_CANCELED, "rank %u: an operation was cancelled", rank);
@@ -184,7 +185,7 @@ Error Group::could_not_connect(const Error &why) noexcept {
                         why.status == MUSTER_E_CANCELED || (why.status == MUSTER_E_LIMIT && why.os_errno != 0);
     if (!is_own) {
         // If a member has died, or could not connect, its streams of this group end, too, and show which one.
-        Deadline soon(reason_timeout_ns);
+        Deadline soon(cause_timeout_ns);
         context_->wait(turn_signal_, soon, lock_, [&]() -> Status { return failed_ ? MUSTER_OK : MUSTER_AGAIN; });
     }
     Error shown = Error::make(MUSTER_E_ABORTED, "rank %u could not connect to the others: %s", rank(), why.message);

@@ -14,7 +14,8 @@ namespace {
 constexpr int max_visitors = 256;
 constexpr int max_visitors_per_turn = 64; // in a row: others have their turn, too
 constexpr int64_t token_timeout_ns = 2'000'000'000;
-constexpr size_t max_descriptors = 8; // of a message that is received
+constexpr int64_t retry_ns = 20'000'000; // without descriptors
+constexpr size_t max_descriptors = 8;    // of a message that is received
 
 void put_control(msghdr &message, char *control, int type, const void *data, size_t size) noexcept {
     message.msg_control = control;
@@ -182,12 +183,23 @@ void DescriptorChannel::withdraw(const DescriptorOffer &offer) noexcept {
 }
 
 void DescriptorChannel::on_events(uint32_t) noexcept {
+    retry_until_ns_ = now_ns() + token_timeout_ns;
+    accept_some();
+}
+
+void DescriptorChannel::accept_some() noexcept {
     for (int accepted = 0; fd_; accepted++) {
         if (accepted == max_visitors_per_turn)
             return hub_.modify(fd_.get(), EPOLLIN, *this); // another edge if there are more connections
         Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
-        if (!fd) return; // without descriptors: the wait of the peer times out, and it continues without shared memory
+        if (!fd) {
+            // Without descriptors the peer waits for one that becomes free, and after that continues without shared
+            // memory.
+            const bool is_empty = errno == EAGAIN || errno == EWOULDBLOCK;
+            if (!is_empty && now_ns() < retry_until_ns_) hub_.start_timer(retry_, now_ns() + retry_ns);
+            return;
+        }
         int32_t process = 0;
         if (peer_user(fd.get(), process) != hub_.host.user || visitors_ >= max_visitors) continue;
         // Without memory the peer sees the hang-up, and continues without shared memory.
@@ -206,6 +218,7 @@ void DescriptorChannel::serve(const Token &token, Fd socket) noexcept {
 
 void DescriptorChannel::close() noexcept {
     offers_.clear();
+    hub_.stop_timer(retry_);
     if (fd_) hub_.remove(fd_.get(), *this);
     fd_.reset();
 }

@@ -51,6 +51,7 @@ class DescriptorChannel final : public ContextPart, private Watch {
     void on_events(uint32_t epoll_events) noexcept override;
     Object &watch_owner() noexcept override { return *object_; }
     bool listen();
+    void accept_some() noexcept;
     void serve(const Token &token, Fd socket) noexcept;
 
     Hub &hub_;
@@ -59,6 +60,8 @@ class DescriptorChannel final : public ContextPart, private Watch {
     std::string name_;
     std::map<Token, Owner *> offers_;
     int visitors_ = 0;
+    int64_t retry_until_ns_ = 0;
+    Timer<DescriptorChannel, &DescriptorChannel::accept_some> retry_{*this};
 };
 
 } // namespace muster

@@ -387,14 +387,17 @@ static void begin_and_flush(member *me) {
     muster_atomic_condition arrived = {
         .cell = own, .value = 2, .size_bytes = 8, .comparison = MUSTER_ATOMIC_GREATER_EQUAL};
     CHECK(muster_atomic_wait(&arrived, 1, 1, 20 * second) == MUSTER_OK);
-    // The memory of a copy belongs to the caller again once its queue is closed.
+    // The memory of a copy belongs to the caller again once its queue is closed. The owner may still read what was to
+    // be copied from it, so nothing is copied there meanwhile.
+    muster_gptr other = 0;
+    CHECK(muster_memory_allocate(memory, next, bytes, 30 * second, &other) == MUSTER_OK);
     for (int i = 0; i < 20; i++) {
         muster_queue *soon = NULL;
         unsigned char *const lent = calloc(1, bytes);
         CHECK(muster_queue_create(me->context, NULL, &soon, NULL) == MUSTER_OK);
         CHECK(begin_one(memory,
                         (muster_memory_operation){.kind = i % 2 ? MUSTER_MEMORY_GET : MUSTER_MEMORY_PUT,
-                                                  .target = block,
+                                                  .target = i % 2 ? block : other,
                                                   .local = lent,
                                                   .bytes = bytes},
                         NULL, soon, 1) == MUSTER_OK);
@@ -405,6 +408,7 @@ static void begin_and_flush(member *me) {
         free(lent);
     }
     CHECK(muster_memory_free(memory, block, 30 * second) == MUSTER_OK);
+    CHECK(muster_memory_free(memory, other, 30 * second) == MUSTER_OK);
     meet(me);
     // The last locale leaves; what is not mapped can no longer be used, and its neighbours go on.
     if (me->rank + 1 == me->size) muster_memory_release(memory);
