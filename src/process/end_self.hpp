@@ -4,9 +4,9 @@
 
 namespace muster {
 
-// Ends this process at the request of the host: SIGTERM, and SIGKILL after the grace period, from the thread of the
-// context. These are the only signals that Muster ever sends to its own process. Loop thread, unless a member says
-// otherwise.
+// Ends this process at the request of the host: SIGTERM from the thread of the context, and SIGKILL after the grace
+// period, from the kernel, or from that thread if the kernel has no timer left. These are the only signals that Muster
+// ever sends to its own process. Loop thread, unless a member says otherwise.
 class SelfEnd final : public Object {
   public:
     SelfEnd(Context &context, int64_t grace_ns) noexcept : context_(context), grace_ns_(grace_ns) {}

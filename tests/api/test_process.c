@@ -498,6 +498,45 @@ static void test_a_computing_worker_ends_with_its_master(void **state) {
     expect_worker_end(1, SIGKILL);
 }
 
+static muster_context *context_of_worker;
+static void *receive_sigterm(void *unused) {
+    sigset_t terminated;
+    sigemptyset(&terminated);
+    sigaddset(&terminated, SIGTERM);
+    int signal;
+    sigwait(&terminated, &signal);
+    muster_context_close(context_of_worker, 10 * second);
+    muster_context_release(context_of_worker);
+    for (;;) pause();
+    return unused;
+}
+// As a language runtime that ends its context on the way out, and then hangs.
+static void test_a_worker_that_hangs_after_its_context_was_closed_ends_with_its_master(void **state) {
+    (void)state;
+    const pid_t master = fork();
+    if (master == 0)
+        for (;;) pause();
+    const pid_t worker = fork();
+    if (worker == 0) {
+        sigset_t terminated;
+        sigemptyset(&terminated);
+        sigaddset(&terminated, SIGTERM);
+        sigprocmask(SIG_BLOCK, &terminated, NULL);
+        pthread_t thread;
+        alarm(20);
+        if (muster_context_create(NULL, &context_of_worker, NULL) != MUSTER_OK) _exit(90);
+        if (muster_process_exit_with(context_of_worker, master, 100 * ms, NULL) != MUSTER_OK) _exit(91);
+        if (pthread_create(&thread, NULL, receive_sigterm, NULL) != 0) _exit(92);
+        kill(master, SIGKILL);
+        for (;;) pause();
+    }
+    int how;
+    assert_int_equal(waitpid(master, NULL, 0), master);
+    assert_int_equal(waitpid(worker, &how, 0), worker);
+    assert_true(WIFSIGNALED(how));
+    assert_int_equal(WTERMSIG(how), SIGKILL);
+}
+
 static void test_exit_with_one_that_has_ended_ends_at_once(void **state) {
     (void)state;
     const pid_t gone = fork();
@@ -559,6 +598,7 @@ int main(void) {
         both(test_a_fork_is_told),
         both(test_exit_with_refuses_what_cannot_be),
         cmocka_unit_test(test_a_computing_worker_ends_with_its_master),
+        cmocka_unit_test(test_a_worker_that_hangs_after_its_context_was_closed_ends_with_its_master),
         cmocka_unit_test(test_exit_with_one_that_has_ended_ends_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
