@@ -18,7 +18,7 @@ uint32_t class_for(uint64_t bytes) noexcept {
 
 } // namespace
 
-// Heads lie between blocks, so processes can overwrite them: is there the head of a block of this class?
+// True: the head of a block of this class is at this offset. Processes that write beyond their blocks overwrite heads.
 bool Heap::is_block(uint64_t at, uint32_t which) const noexcept {
     return at >= begin_ && at < end_ && end_ - at > block_head_bytes && at % 16 == 0 &&
            block(at).tag.load(std::memory_order_acquire) == tag_of(at, which);

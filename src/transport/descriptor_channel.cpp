@@ -194,8 +194,7 @@ void DescriptorChannel::accept_some() noexcept {
         Fd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (!fd) {
-            // Without descriptors the peer waits for one that becomes free, and after that continues without shared
-            // memory.
+            // No descriptor is free: the peer waits, and continues without shared memory if none becomes free in time.
             const bool is_empty = errno == EAGAIN || errno == EWOULDBLOCK;
             if (!is_empty && now_ns() < retry_until_ns_) hub_.start_timer(retry_, now_ns() + retry_ns);
             return;

@@ -4,6 +4,7 @@
 // limit. The members are processes; MUSTER_SEED selects the moments of the deaths. ctest: quick timeout=120
 #include "group_run.h"
 
+#include <semaphore.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -30,6 +31,8 @@ typedef struct outcome { // of the call, and of an operation of the group after 
 typedef struct board { // shared by the processes
     outcome of[4];
     atomic_uint ready;
+    sem_t begins;               // posted by each member before its call
+    pthread_barrier_t together; // of the members, unless they drive their contexts
 } board;
 
 // From now on this process can open `count` descriptors more.
@@ -48,7 +51,7 @@ static void leave_descriptors(int count) {
 
 static void *cancel(void *argument) {
     const run *const r = ((member *)argument)->shared;
-    usleep((useconds_t)r->cancels_after);
+    usleep((useconds_t)r->cancels_after); // the random moment
     muster_context_cancel(((member *)argument)->context);
     return NULL;
 }
@@ -96,11 +99,9 @@ static void be_a_member(const run *r, uint32_t rank, board *b) {
     if (r->descriptors >= 0 && is_last) leave_descriptors(r->descriptors);
     // The group is open here; a failure of this member would end the opening of others.
     atomic_fetch_add(&b->ready, 1);
-    while (atomic_load(&b->ready) != r->size)
-        if ((r->context_flags & MUSTER_CONTEXT_EXTERNAL) == 0)
-            usleep(50);
-        else
-            muster_context_progress(me.context, ms / 20);
+    if ((r->context_flags & MUSTER_CONTEXT_EXTERNAL) == 0) pthread_barrier_wait(&b->together);
+    while (atomic_load(&b->ready) != r->size) muster_context_progress(me.context, ms / 20);
+    sem_post(&b->begins);
     outcome *const mine = &b->of[rank];
     pthread_t canceller;
     me.shared = (void *)r;
@@ -122,6 +123,11 @@ static void be_a_member(const run *r, uint32_t rank, board *b) {
 static bool carry_out(run *r, board *b) {
     static int runs = 0;
     memset(b, 0, sizeof *b);
+    assert_int_equal(sem_init(&b->begins, 1, 0), 0);
+    pthread_barrierattr_t shared;
+    assert_int_equal(pthread_barrierattr_init(&shared), 0);
+    assert_int_equal(pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED), 0);
+    assert_int_equal(pthread_barrier_init(&b->together, &shared, r->size), 0);
     r->addresses[0] = '\0';
     runs++;
     for (uint32_t i = 0; i < r->size; i++)
@@ -139,8 +145,10 @@ static bool carry_out(run *r, board *b) {
         be_a_member(r, i, b);
     }
     if (r->killed_after >= 0) {
-        while (atomic_load(&b->ready) != r->size) usleep(50);
-        usleep((useconds_t)r->killed_after);
+        for (uint32_t i = 0; i < r->size; i++)
+            while (sem_wait(&b->begins) != 0) {
+            }
+        usleep((useconds_t)r->killed_after); // the random moment
         kill(children[r->size - 1], SIGKILL);
     }
     bool works = true;

@@ -88,7 +88,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         muster_gptr block = 0;
         const uint64_t wanted = get_u64(as_bytes(std::string_view(bytes))) % 131072;
         if (muster_memory_allocate(wrap(&memory_of_one()), 0, wanted, 0, &block) == MUSTER_OK)
-            (void)muster_memory_free(wrap(&memory_of_one()), block, 0); // an earlier PUT may have changed its head
+            (void)muster_memory_free(wrap(&memory_of_one()), block,
+                                     0); // an earlier PUT may have overwritten the head of the block
     }
     return 0;
 }
