@@ -10,6 +10,9 @@
  * calls that wait drive the engine themselves. In both, dialling a host by name starts a short-lived thread
  * `muster-resolve`, at most 8 at a time; an external context that is released in the meantime ends on one more thread.
  *
+ * Once a plug-in that can be polled is loaded (mpi://, see muster_fabric_ops::poll), threads of the host that wait for
+ * a stream of it drive a context with a thread, too, in turn with that thread.
+ *
  * The engine calls two kinds of functions of the host, on its thread or on the one that drives it: wake functions, and
  * the callbacks of ::MUSTER_TRANSPORT_ANY_THREAD. All other functions of the host run in muster_queue_dispatch(). A
  * call that would wait inside a callback of the engine returns ::MUSTER_E_WOULD_DEADLOCK.

@@ -20,11 +20,12 @@
  * credits are exchanged, streams half-close and abort, and over a fabric many streams share a peer. A plug-in only
  * transports bytes.
  *
- * Rules for every operation of a plug-in: it runs on the loop thread of its context, never two at once, so it needs no
- * locks; it must not block (a log record names the plug-in and a function that takes longer than a second); it must not
- * unwind; it may call the host table, which never calls an operation before the running one has returned. Functions of
- * the host table may also only be called on the loop thread, except those marked "any thread". Inside
- * `muster_plugin_v1` itself only log, derive, add_connections, add_fabric and add_store may be called.
+ * Rules for every operation of a plug-in: it runs on the loop thread of its context (with muster_fabric_ops::poll, on
+ * one of several threads in turn), never two at once, so it needs no locks; it must not block (a log record names the
+ * plug-in and a function that takes longer than a second); it must not unwind; it may call the host table, which never
+ * calls an operation before the running one has returned. Functions of the host table may also only be called on the
+ * loop thread, except those marked "any thread". Inside `muster_plugin_v1` itself only log, derive, add_connections,
+ * add_fabric and add_store may be called.
  */
 #ifndef MUSTER_PLUGIN_H
 #define MUSTER_PLUGIN_H
@@ -89,9 +90,11 @@ enum muster_plugin_flag {
     MUSTER_PLUGIN_OPTIONS =
         4, /**< Fabric: options of an address that are not options of the library are appended to the authority, as
                 `authority?key=value&key=value`; without this flag they are refused. */
-    MUSTER_PLUGIN_UPGRADES = 8 /**< Fabric: streams between two processes of one user on one host use a link of shared
-                                  memory, which the processes make after they have met over the fabric, unless one of
-                                  them has `upgrade=no`; a stream for which that fails uses the fabric. */
+    MUSTER_PLUGIN_UPGRADES = 8, /**< Fabric: streams between two processes of one user on one host use a link of shared
+                                   memory, which the processes make after they have met over the fabric, unless one of
+                                   them has `upgrade=no`; a stream for which that fails uses the fabric. */
+    MUSTER_PLUGIN_NEEDS_POLLS = 16 /**< Fabric: a message moves piece by piece while both sides poll
+                                      (muster_fabric_ops::poll): a thread that copies a large one polls in between. */
 };
 
 /** Events of a watched descriptor. */
@@ -257,8 +260,10 @@ typedef struct muster_fabric_ops {
     muster_status (*send_multicast)(void *self, const uint64_t *peers, uint32_t peer_count, void *buffer,
                                     uint64_t offset_bytes, uint64_t size_bytes);
 
-    /** Polls for received messages without waiting, and delivers them, so that a thread of the host that drives the
-     * context (::MUSTER_HOST_EXTERNAL) can wait for a moment without a system call. MUSTER_OK: something was received
+    /** Polls for received messages without waiting, and delivers them, so that a thread of the host that waits for a
+     * stream can do so for a moment without a system call. With this operation the loop of any context may run on
+     * different threads of the host, too, while they wait: one at a time, each with everything that those before have
+     * done; so no operation may depend on the thread that calls it. MUSTER_OK: something was received
      * or sent. MUSTER_AGAIN: nothing yet, but soon perhaps; poll again at once. MUSTER_TIMEOUT: nothing, and a
      * descriptor or timer will notify. May be NULL: never called. */
     muster_status (*poll)(void *self);

@@ -86,6 +86,7 @@ Status Context::sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline)
         const Ref<Context> self(this); // the host may release the object it waits on
         status = engine_->await_change(signal.sequence_, seen, deadline);
     } else {
+        leave_loop();
         while (signal.sequence_.load(std::memory_order_acquire) == seen) {
             if (!deadline.look_once() && futex_wait(signal.sequence_, seen, deadline, false) != ETIMEDOUT) continue;
             if (signal.sequence_.load(std::memory_order_acquire) == seen) status = MUSTER_TIMEOUT;
@@ -143,17 +144,21 @@ void Context::notify_closing() noexcept {
     }
 }
 
-bool Context::begin_drive() noexcept {
-    return external() && engine_->begin_drive();
+Result<void> Context::share() {
+    return external() ? Result<void>() : engine_->share();
 }
 
-void Context::run_posted() noexcept {
-    engine_->drives++;
-    loop_.run_tasks();
+bool Context::begin_drive() noexcept {
+    return engine_->begin_drive();
 }
 
 void Context::end_drive() noexcept {
     engine_->end_drive();
+}
+
+void Context::Driver::run_posted() noexcept {
+    context_.engine_->drives++;
+    context_.loop_.run_tasks();
 }
 
 Result<int> Context::external_fd() noexcept {

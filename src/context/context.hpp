@@ -98,6 +98,9 @@ class Context final : public Object {
     MetricsNodes metrics; // of the objects that were made from it
 
     bool forked() const noexcept { return mark_.forked(); }
+    // Its thread takes turns with threads of the host from now on, which may drive(). MUSTER_OK in external contexts,
+    // too.
+    Result<void> share();
     bool external() const noexcept { return settings.flags & MUSTER_CONTEXT_EXTERNAL; }
     bool closed() const noexcept; // close() has begun: makers of new objects answer MUSTER_E_CLOSED
 
@@ -151,18 +154,20 @@ class Context final : public Object {
     HostCalls &host_calls() noexcept { return *host_calls_; }
     void host_release() noexcept; // the host's handle
 
+    void leave_loop() noexcept;                   // the calling thread is about to sleep: it drives no more for now
     Status progress(Deadline &deadline) noexcept; // muster_context_progress
     // External contexts: waits until `fd` is readable, driving the engine meanwhile (or waiting for the thread that
     // does). MUSTER_OK may be returned early; MUSTER_TIMEOUT; MUSTER_E_WOULD_DEADLOCK on the loop thread.
     Status wait_fd(int fd, Deadline &deadline) noexcept;
-    // External contexts: the caller becomes the loop thread for the time of a body, which receives a function that runs
-    // the tasks posted meanwhile. False: another thread drives, or this one already does; nothing was done.
-    template <class Body>
-    bool drive(Body &&body) noexcept {
-        if (!begin_drive()) return false;
-        body([this]() noexcept { run_posted(); });
-        end_drive();
-        return true;
+    // External and shared contexts: the caller becomes the loop thread for the time of a body, which receives a Driver.
+    // False: another thread drives, or this one already does; nothing was done. If `waits`, it waits for a moment for
+    // the thread of a shared context, but not once done() holds.
+    class Driver;
+    template <class Done, class Body>
+    bool drive(bool waits, const Done &done, Body &&body) noexcept;
+    // Any thread: a wait of a driver checks again.
+    void interrupt_driver() noexcept {
+        if (loop_.is_waited_for()) loop_.wake();
     }
     Result<int> external_fd() noexcept; // a dup for the host
     int end_fd() const noexcept;        // an eventfd, readable once the engine has stopped and everything is ended
@@ -184,8 +189,11 @@ class Context final : public Object {
     void last_reference_gone() noexcept override;
     void notify_closing() noexcept;
     bool begin_drive() noexcept;
-    void run_posted() noexcept;
     void end_drive() noexcept;
+    static constexpr int max_drive_waits = 200; // of a microsecond
+    bool begin_wanting() noexcept;
+    bool wait_to_drive(int round) noexcept;
+    void end_wanting() noexcept;
     Status sleep_unended(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     ForkMark mark_;
     Loop loop_{*this};
@@ -193,6 +201,45 @@ class Context final : public Object {
     const std::unique_ptr<HostCalls> host_calls_;
     std::unique_ptr<Engine> engine_;
 };
+
+// A thread of the host that drives.
+class Context::Driver {
+  public:
+    explicit Driver(Context &context) noexcept : context_(context) {}
+    void run_posted() noexcept; // tasks that were posted meanwhile
+    // Shared contexts: waits in the loop for its next event, and serves it. OK: check again; TIMEOUT; E_CLOSED: the
+    // rest is left to the thread of the context.
+    template <class Done>
+    Status wait(Deadline &deadline, const Done &done) noexcept {
+        const bool is_idle = begin_wait();
+        const bool now = done(); // pairs with interrupt_driver()
+        const Status status = now ? Status{MUSTER_OK} : wait_for_event(is_idle, deadline);
+        end_wait();
+        return now || status != MUSTER_OK ? status : serve();
+    }
+
+  private:
+    bool begin_wait() noexcept;
+    Status wait_for_event(bool is_idle, Deadline &deadline) noexcept;
+    void end_wait() noexcept;
+    Status serve() noexcept;
+    Context &context_;
+};
+
+template <class Done, class Body>
+bool Context::drive(bool waits, const Done &done, Body &&body) noexcept {
+    if (!begin_drive()) {
+        if (!waits || !begin_wanting()) return false;
+        bool taken = false;
+        for (int i = 0; !taken && i < max_drive_waits && !done(); i++) taken = wait_to_drive(i);
+        end_wanting();
+        if (!taken) return false;
+    }
+    Driver driver(*this);
+    body(driver);
+    end_drive();
+    return true;
+}
 
 inline Context *unwrap(muster_context *handle) noexcept {
     return reinterpret_cast<Context *>(handle);

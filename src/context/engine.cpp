@@ -35,10 +35,12 @@ Result<void> Context::Engine::start() {
 void Context::Engine::run() noexcept {
     prctl(PR_SET_NAME, "muster");
     loop.enter();
-    while (!ending) {
+    // acquire: pairs with share(); the loop is prepared.
+    while (!ending && !share_wanted.load(std::memory_order_acquire)) {
         loop.turn(INT64_MAX);
         turned();
     }
+    if (!ending) run_shared();
     begin_teardown();
     teardown();
     // From here on nothing of the context may be touched unless the references are gone, too.

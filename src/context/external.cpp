@@ -11,34 +11,6 @@ namespace muster {
 
 namespace {
 
-constexpr int max_turns = 16;           // in a row, before the call returns to the host
-constexpr uint32_t max_drives = 1024;   // rounds in a row, before descriptors have their turn
-constexpr uint32_t drives_per_look = 8; // at the clock, for timers that are due
-
-// Waits until one of the descriptors is readable. 0 at the deadline.
-int wait_readable(pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
-    for (;;) {
-        timespec left{}, *limit = nullptr;
-        if (!deadline.endless()) {
-            const int64_t ns = deadline.look_once() ? 0 : deadline.left();
-            left = {ns / 1'000'000'000, ns % 1'000'000'000};
-            limit = &left;
-        }
-        const int n = uncancelled::wait_poll(fds, count, limit);
-        if (n >= 0) return n;
-        if (errno != EINTR) return 0;
-    }
-}
-
-// As wait_readable(), where the first descriptor is that of a loop: it counts as readable if that has tasks.
-int wait_events(bool is_idle, pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
-    if (is_idle) return wait_readable(fds, count, deadline);
-    fds[0].revents = POLLIN;
-    if (count == 1) return 1;
-    Deadline once(0);
-    return 1 + wait_readable(fds + 1, count - 1, once);
-}
-
 void signal_event(int fd) noexcept {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written =
@@ -53,33 +25,20 @@ void clear_event(int fd) noexcept {
 
 } // namespace
 
+// As wait_readable(), where the first descriptor is that of a loop: it counts as readable if that has tasks.
+int Context::Engine::wait_events(bool is_idle, pollfd *fds, nfds_t count, Deadline &deadline) noexcept {
+    if (is_idle) return wait_readable(fds, count, deadline);
+    fds[0].revents = POLLIN;
+    if (count == 1) return 1;
+    Deadline once(0);
+    return 1 + wait_readable(fds + 1, count - 1, once);
+}
+
 Result<void> Context::Engine::open_external() {
     baton_fd = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!baton_fd) return Error::from_errno(errno, MUSTER_OK, "start an external context: eventfd");
     started = true;
     return {};
-}
-
-bool Context::Engine::take_baton() noexcept {
-    const std::lock_guard hold(baton_lock);
-    if (driving) return false;
-    driving = true;
-    loop.enter();
-    // libuv's system calls are cancellation points, and so may be those of a task: none while this thread drives.
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &drivers_cancel_state);
-    return true;
-}
-
-void Context::Engine::pass_baton() noexcept {
-    int cancel_state;
-    {
-        const std::lock_guard hold(baton_lock);
-        cancel_state = drivers_cancel_state;
-        driving = false;
-        loop.leave();
-    }
-    notify();
-    pthread_setcancelstate(cancel_state, nullptr);
 }
 
 // seq_cst on `word`, `word_waiters`, `fd_waiters` and the mark of Loop::begin_wait(): a waiter announces itself and
@@ -99,32 +58,10 @@ int Context::Engine::wait_word(uint32_t seen, Deadline &deadline) noexcept {
 }
 
 void Context::Engine::serve() noexcept {
-    for (int turn = 0; turn < max_turns; turn++) {
-        loop.turn(0);
-        turned();
-        if (ending) {
-            begin_teardown();
-            return teardown();
-        }
-        if (!loop.is_due()) break;
-    }
-    drives = 0;
-    loop.show_timers();
-}
-
-// For a caller that does for a moment the work of the loop, without polling its descriptors.
-bool Context::Engine::begin_drive() noexcept {
-    return !stopped.load(std::memory_order_acquire) && take_baton();
-}
-
-// The continuation is as after a turn of the loop: tasks have run, and the descriptor of the loop shows its timers.
-void Context::Engine::end_drive() noexcept {
-    loop.run_tasks();
-    if (++drives >= max_drives || (drives % drives_per_look == 0 && loop.is_due()))
-        serve();
-    else
-        loop.show_timers();
-    pass_baton();
+    take_turns();
+    if (!ending) return;
+    begin_teardown();
+    teardown();
 }
 
 // Waits until done() holds or `fd` (if not -1) is readable, driving the engine, or waiting for the thread that drives

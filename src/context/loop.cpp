@@ -34,17 +34,11 @@ Result<void> Loop::open(Mode mode) {
     is_shown_.store(mode == Mode::waits, std::memory_order_relaxed);
     wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
-    if (mode == Mode::polled) timer_fd_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-    if (!wake_ || !epoll_ || (mode == Mode::polled && !timer_fd_)) return no_descriptors("descriptors");
-    // Each write to the one is an edge; timers and libuv are quiet once they have been served.
-    const auto add = [this](int fd, uint32_t events, void *key) {
-        epoll_event event{};
-        event.events = events;
-        event.data.ptr = key;
-        return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
-    };
-    if (!add(wake_.get(), EPOLLIN | EPOLLET, nullptr) || (timer_fd_ && !add(timer_fd_.get(), EPOLLIN, nullptr)))
-        return no_descriptors("watch its own descriptors");
+    if (!wake_ || !epoll_) return no_descriptors("descriptors");
+    // Each write is an edge; timers and libuv are quiet once they have been served.
+    if (!add(wake_.get(), EPOLLIN | EPOLLET, nullptr)) return no_descriptors("watch its own descriptor");
+    if (mode == Mode::polled)
+        if (const Result<void> prepared = prepare_polled(); !prepared) return prepared;
     if (const int rc = open_uv_loop(uv_, epoll_.get()); rc != 0)
         return Error::from_errno(-rc, MUSTER_OK, "start an event loop");
     if (!add(uv_backend_fd(&uv_), EPOLLIN, &uv_)) {
@@ -56,6 +50,29 @@ Result<void> Loop::open(Mode mode) {
     uv_timer_.data = this;
     open_ = true;
     return {};
+}
+
+bool Loop::add(int fd, uint32_t events, void *key) noexcept {
+    epoll_event event{};
+    event.events = events;
+    event.data.ptr = key;
+    return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+Result<void> Loop::prepare_polled() noexcept {
+    const std::lock_guard hold(lock_);
+    if (timer_fd_) return {};
+    Fd timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    if (!timer || !add(timer.get(), EPOLLIN, nullptr)) return no_descriptors("a timer");
+    timer_fd_ = std::move(timer);
+    return {};
+}
+
+void Loop::become_polled() noexcept {
+    uv_timer_stop(&uv_timer_);
+    armed_ns_ = never;
+    is_shown_.store(false, std::memory_order_seq_cst);
+    show_timers();
 }
 
 // ---- tasks ----------------------------------------------------------------------------------------------------------
@@ -81,8 +98,8 @@ bool Loop::post(TaskNode &task) noexcept {
 }
 
 bool Loop::begin_wait() noexcept {
-    is_waited_for_.store(true, std::memory_order_seq_cst);
-    return tasks_ == nullptr && mailbox_.load(std::memory_order_seq_cst) == nullptr;
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    return mailbox_.load(std::memory_order_seq_cst) == nullptr;
 }
 
 void Loop::show_tasks() noexcept {

@@ -46,6 +46,9 @@ class Loop {
         waits, // a thread of its own waits in turn()
         polled // no thread waits in turn(): threads poll fd(), which also shows when a timer is due
     };
+    // From Mode::waits to Mode::polled, in two steps: what may fail, on any thread; and the change, on the loop thread.
+    Result<void> prepare_polled() noexcept;
+    void become_polled() noexcept;
     // `owner`: the object that this loop is part of.
     explicit Loop(Object &owner) noexcept : owner_(owner) {}
     Loop(const Loop &) = delete;
@@ -69,18 +72,21 @@ class Loop {
     void unwatch(Watch &watch, int fd) noexcept; // an event of the current turn may still be reported
     int fd() const noexcept { return epoll_.get(); }
     // Mode::polled, where a post costs a system call only while a thread waits for fd(). Such a thread calls
-    // begin_wait() first, and does not wait if that returns false: there are tasks. One thread at a time, as between
-    // enter() and leave().
+    // begin_wait() first, and does not wait if that returns false: there are tasks. end_wait() follows in any case.
+    // Tasks that the loop has fetched and not run are shown by the timer, see show_timers().
     bool begin_wait() noexcept;
-    void end_wait() noexcept { is_waited_for_.store(false, std::memory_order_relaxed); }
-    bool is_waited_for() const noexcept { return is_waited_for_.load(std::memory_order_seq_cst); }
+    void end_wait() noexcept { waiters_.fetch_sub(1, std::memory_order_relaxed); }
+    bool is_waited_for() const noexcept { return waiters_.load(std::memory_order_seq_cst) != 0; }
     // The host waits for fd() from now on, at any time: each post makes it readable. Any thread.
     void show_tasks() noexcept;
     uint64_t turns() const noexcept { return turns_.load(std::memory_order_relaxed); }
     uint64_t posts() const noexcept { return posts_.load(std::memory_order_relaxed); }
 
     // ---- the loop thread
-    void enter() noexcept { thread_.store(pthread_self(), std::memory_order_relaxed); }
+    void enter() noexcept {
+        thread_.store(pthread_self(), std::memory_order_relaxed);
+        now_ns_ = 0;
+    }
     void leave() noexcept { thread_.store(pthread_t{}, std::memory_order_relaxed); }
     // Waits until an event is pending, at most until `until_ns` (INT64_MAX: without limit; 0: not at all), and serves
     // it.
@@ -100,20 +106,23 @@ class Loop {
     void fetch_tasks(TaskNode *leave_behind) noexcept; // from the mailbox to tasks_, which is empty
     void run_task() noexcept;                          // the first of tasks_
     bool has_tasks() const noexcept { return tasks_ != nullptr || mailbox_.load(std::memory_order_relaxed) != nullptr; }
+    bool add(int fd, uint32_t events, void *key) noexcept; // to the descriptors of epoll
     void wait(int64_t until_ns) noexcept;
     void serve_descriptors(int timeout_ms) noexcept;
     void release_removed() noexcept;
     static TaskNode *refusing() noexcept { return reinterpret_cast<TaskNode *>(uintptr_t{1}); }
 
     Object &owner_;
-    Fd epoll_, wake_, timer_fd_; // set once; descriptors live as long as the loop: a late poster may still write
+    Fd epoll_, wake_, timer_fd_; // set once; descriptors live as long as the loop: a late poster may still write. The
+                                 // last is that of Mode::polled
 
     // Posted tasks, latest first; refusing() once the loop takes no more.
     std::atomic<TaskNode *> mailbox_{nullptr};
     std::atomic<pthread_t> thread_{}; // relaxed: a thread only compares it with itself, and has written that itself
-    // seq_cst, as the exchange of mailbox_ in post(): a thread that begins to wait sets a mark and then checks the
-    // mailbox, a poster adds to the mailbox and then checks the marks; one of the two sees the other.
-    std::atomic<bool> is_waited_for_{false}, is_shown_{false};
+    // seq_cst, as the exchange of mailbox_ in post(): a thread that begins to wait announces itself and then checks the
+    // mailbox, a poster adds to the mailbox and then checks for waiters; one of the two sees the other.
+    std::atomic<uint32_t> waiters_{0};
+    std::atomic<bool> is_shown_{false};
     std::atomic<uint64_t> turns_{0}, posts_{0}; // relaxed: counters
     PostedTask<Loop, &Loop::release_removed> release_removed_{*this};
 

@@ -34,6 +34,8 @@ class Channel : public Object {
     // notified when there are some.
     virtual Status poll() noexcept { return MUSTER_TIMEOUT; }
     virtual bool polls() const noexcept { return false; } // poll() can do more than that
+    // Messages move only while both sides poll; constant.
+    virtual bool needs_polls() const noexcept { return false; }
     // deliver() has accepted fewer bytes than given, and accepts more again.
     virtual void resume() noexcept {}
     // No more send().

@@ -9,8 +9,8 @@
 namespace muster {
 
 namespace {
-constexpr uint32_t known_fabric_flags =
-    MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS | MUSTER_PLUGIN_UPGRADES;
+constexpr uint32_t known_fabric_flags = MUSTER_PLUGIN_LOCAL | MUSTER_PLUGIN_SEALS | MUSTER_PLUGIN_OPTIONS |
+                                        MUSTER_PLUGIN_UPGRADES | MUSTER_PLUGIN_NEEDS_POLLS;
 constexpr size_t headroom_max = 4096;
 constexpr int64_t beats_apart_ns = 1'000'000; // of all sessions of a fabric: very many of them beat less often each
 constexpr int64_t idle_ns = 10'000'000'000;   // a session without streams ends after so long

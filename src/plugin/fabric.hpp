@@ -124,6 +124,7 @@ class FabricSession final : public Channel, private SessionOwner {
     Status send_buffer(void *segment, size_t offset, size_t size) noexcept override;
     Status poll() noexcept override;
     bool polls() const noexcept override;
+    bool needs_polls() const noexcept override;
     void proved() noexcept override;
     bool can_pair() const noexcept override;
     void paired(Ref<SharedSegment> segment, Status status) noexcept override;

@@ -68,6 +68,10 @@ bool FabricSession::polls() const noexcept {
     return fabric_->ops_.poll != nullptr;
 }
 
+bool FabricSession::needs_polls() const noexcept {
+    return polls() && (fabric_->ops_.flags & MUSTER_PLUGIN_NEEDS_POLLS) != 0;
+}
+
 void FabricSession::proved() noexcept {
     Fabric::Peer &peer = fabric_->peer(peer_);
     if (std::exchange(peer.proved, true) || fabric_->ops_.authenticated == nullptr) return;

@@ -103,6 +103,7 @@ struct HostFunctions {
             auto made = Made::make(plugin, name, table, self);
             if (!made) return made.error();
             Made *transport = made->get();
+            if constexpr (requires { table.poll; }) plugin.polls_ |= table.poll != nullptr;
             plugin.schemes_.push_back({name, Ref<Transport>(std::move(*made)), transport});
             return {};
         });
@@ -248,6 +249,8 @@ Result<void> Plugin::enter(muster_plugin_v1_fn entry) {
     }
     if (schemes_.empty() && stores_.empty())
         return Error::make(MUSTER_E_PLUGIN, "plug-in %s registers no scheme", path_.c_str());
+    if (polls_)
+        if (const Result<void> shared = context_.share(); !shared) return shared;
     Registry &registry = Registry::of(context_);
     for (size_t i = 0; i < schemes_.size(); i++) {
         const Result<void> added = registry.add(schemes_[i].name, schemes_[i].transport);

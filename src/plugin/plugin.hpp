@@ -48,6 +48,7 @@ class Plugin final {
     CallMark mark_{context_, name_.c_str()};
     muster_host table_{};
     bool entering_ = false; // the loading thread is inside muster_plugin_v1
+    bool polls_ = false;    // one of its fabrics can be polled
     struct Scheme {
         std::string name;
         Ref<Transport> transport;

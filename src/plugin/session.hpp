@@ -39,6 +39,11 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     SessionStream(Session &session, uint32_t id, uint64_t window, uint64_t peer_window);
 
     bool drives() const noexcept override;
+    Status drive(Deadline &deadline, const Interrupted &until) noexcept override;
+    size_t copies_at_once() const noexcept override;
+    void interrupt() noexcept override;
+    Moved send_now(const void *data, size_t size) noexcept override;
+    Moved send(const void *data, size_t size, Deadline &deadline, const Interrupted &interrupted) noexcept override;
     Moved receive(void *data, size_t capacity, Deadline &deadline, const Interrupted &interrupted,
                   bool spin) noexcept override;
     bool flush() noexcept override;
@@ -56,8 +61,8 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     void wake_writer() noexcept override {}
     void attach() noexcept;
     void detach() noexcept;
-    template <class Done>
-    Status drive(Deadline &deadline, const Interrupted &interrupted, const Done &done) noexcept;
+    template <class Done, class Work>
+    Status drive_until(Deadline &deadline, const Done &done, const Work &work) noexcept;
     bool from_host_empty() const noexcept;
     void drop_outgoing() noexcept;
     void end_by_peer() noexcept;
@@ -74,6 +79,7 @@ class SessionStream final : public Carrier, public Listed<SessionStream>, privat
     Pipe &from_host_, &to_host_;
 
     StreamState state_;
+    const bool needs_polls_;
     size_t staged_bytes_ = 0; // copied into the session's segment, still in the pipe
     int64_t closed_at_ = 0;
     bool accept_due_ = false, closed_sent_ = false, closed_received_ = false;
@@ -212,6 +218,7 @@ class Session final : public Object, private FrameSink {
     bool stage();
     bool stage_stream(SessionStream &stream);
     bool stage_data(SessionStream &stream, bool closed);
+    size_t send_directly(SessionStream &stream, const void *data, size_t size) noexcept;
     void look_at_broadcasts() noexcept;
     bool put_open(uint32_t id, Opening &opening);
     bool put(FrameType type, uint32_t stream, const iovec *spans, size_t size) noexcept;

@@ -10,6 +10,7 @@ namespace muster {
 
 namespace {
 constexpr size_t shared_piece_bytes = 64 * 1024; // of each stream per round, when several have something to send
+constexpr size_t polled_frame = 128 * 1024;      // sent directly between two polls, if the channel needs them
 } // namespace
 
 // ---- requests of the threads of hosts -------------------------------------------------------------------------------
@@ -282,6 +283,33 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
     stream.staged_bytes_ = size;
     staged_.emplace_back(&stream);
     return true;
+}
+
+// Bytes in the memory of a thread that drives, none of whose earlier ones is in the pipe. Returns how many were taken;
+// they may wait in the segment, and held_back_ represents them then. 0: not now, or never again.
+size_t Session::send_directly(SessionStream &stream, const void *data, size_t size) noexcept {
+    if (state_ != State::open || lost_.status < 0 || refused_.status < 0 || !raw_.empty() ||
+        find(stream.id_) != &stream || stream.accept_due_ || stream.state_.finish_sent || stream.closed_received_ ||
+        !drain() || send_failed_.status < 0)
+        return 0;
+    const size_t bytes = std::min<uint64_t>(
+        {stream.state_.credit(), stream.needs_polls_ ? polled_frame : session_data_max - headroom_, size});
+    if (bytes == 0) return 0;
+    try {
+        staged_.emplace_back(&stream);
+    } catch (const std::bad_alloc &) {
+        return 0; // by way of the pipe, if at all
+    }
+    stream.held_back_.store(true, std::memory_order_seq_cst);
+    const iovec span{const_cast<void *>(data), bytes};
+    if (!put(FrameType::data, stream.id_, &span, bytes)) {
+        stream.held_back_.store(false, std::memory_order_seq_cst);
+        staged_.pop_back();
+        return 0;
+    }
+    stream.state_.use_credit(bytes);
+    drain();
+    return bytes;
 }
 
 // No bytes of this session are in transit: waiters for that may continue.

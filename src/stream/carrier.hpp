@@ -25,6 +25,16 @@ class Interrupted {
     ~Interrupted() = default;
 };
 
+template <class Ask>
+class Asks final : public Interrupted {
+  public:
+    explicit Asks(Ask ask) : ask_(ask) {}
+    bool now() const noexcept override { return ask_(); }
+
+  private:
+    Ask ask_;
+};
+
 class SharedPiece;
 
 // Carriers of several streams, to all of which one block can be sent at once. Any thread.
@@ -46,8 +56,15 @@ class Carrier : public Object {
         size_t bytes;
     };
 
-    // In an external context: may receive() wait, too, because it drives the engine meanwhile?
+    // Can a thread that waits drive the engine meanwhile, by receive() and drive()?
     virtual bool drives() const noexcept { return false; }
+    // Drives it as long as that seems worthwhile, until `until` holds. OK: check again. AGAIN: it is better to sleep.
+    virtual Status drive(Deadline &deadline, const Interrupted &until) noexcept {
+        (void)deadline, (void)until;
+        return MUSTER_AGAIN;
+    }
+    // The most that a thread which drives is to copy between two calls of drive(); constant.
+    virtual size_t copies_at_once() const noexcept { return SIZE_MAX; }
     // The caller holds the stream's write lock, and the outgoing pipe is empty. Sends the bytes that can be sent
     // without waiting; the caller puts the rest into the pipe.
     virtual Moved send_now(const void *data, size_t size) noexcept {

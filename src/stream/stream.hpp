@@ -217,6 +217,7 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     void interrupt(uint32_t directions) noexcept;
     bool interrupted(const Direction &d, uint32_t cancels) const noexcept;
     Status await_bytes(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
+    Status await_peek(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
     Status await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept;
     Status await_flush(bool drained, Deadline &deadline, uint32_t cancels) noexcept;
     template <class ParkFn, class StopFn>
@@ -224,6 +225,9 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     void let_bytes_gather() noexcept;
     template <class Ready>
     bool look_away(Direction &d, Ready &&ready) noexcept;
+    void drive_between_pieces() noexcept;
+    template <class Until>
+    bool drive_carrier(Direction &d, Deadline &deadline, const Until &until) noexcept;
     bool arm(uint32_t event, size_t need = 0) noexcept; // 0: any byte, or room for a small message
     void rearm(uint32_t event) noexcept;
     void notify_events(uint32_t events) noexcept;

@@ -11,16 +11,6 @@ namespace muster {
 namespace {
 constexpr size_t cancel_piece = 256 * 1024; // the maximum that muster_stream_cancel() may have to wait for
 
-// The check that a carrier may make between two sleeps.
-template <class Ask>
-class Asks final : public Interrupted {
-  public:
-    explicit Asks(Ask ask) : ask_(ask) {}
-    bool now() const noexcept override { return ask_(); }
-
-  private:
-    Ask ask_;
-};
 } // namespace
 
 // The peer, through shared memory or a socket, has violated the protocol.
@@ -51,6 +41,9 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
     if (capacity > DirectionLock::longest) read_.lock.settle();
     auto *to = static_cast<unsigned char *>(data);
     const bool past_cache = goes_past_cache(data, min);
+    const bool is_carried = carrier_ && !duplex_->shared();
+    const size_t most =
+        is_carried && capacity > cancel_piece / 16 ? std::min(cancel_piece, carrier_->copies_at_once()) : cancel_piece;
     const Asks interrupt([&] { return interrupted(read_, cancels); });
     Status status = MUSTER_OK;
     if (read_.lent.load(std::memory_order_relaxed)) status = MUSTER_E_BUSY;
@@ -66,13 +59,14 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             if (in_.is_contended() && !deadline.look_once() && !wrote_since_wait_.load(std::memory_order_relaxed))
                 let_bytes_gather();
             size_t got = 0;
-            status = in_.pull(to + moved, std::min(capacity - moved, cancel_piece), got, past_cache);
+            status = in_.pull(to + moved, std::min(capacity - moved, most), got, past_cache);
             moved += got;
             if (status == MUSTER_E_PROTOCOL) status = broken();
             if (status == MUSTER_E_ABORTED && duplex_->is_ended()) status = duplex_->ended_status();
             if (status < 0 || moved >= min) break;
             if (got != 0) {
                 if (read_.cancels.load(std::memory_order_seq_cst) != cancels) status = MUSTER_E_CANCELED;
+                if (most < cancel_piece) drive_between_pieces();
                 continue;
             }
         } else {
@@ -162,7 +156,7 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
         if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes(); // they come first
         if (status == MUSTER_OK) {
             if (carrier_ && !duplex_->shared() && out_.drained()) {
-                const bool inside = !deadline.look_once() && !context_->external();
+                const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
                 write_.lock.settle();
                 write_.asleep.store(inside, std::memory_order_relaxed);
                 const Carrier::Moved sent = inside ? carrier_->send(from + moved, size - moved, deadline, interrupt)
@@ -348,7 +342,7 @@ Status Stream::peek(size_t min, Deadline &deadline, const void *&data, size_t &s
             status = arm(MUSTER_STREAM_READABLE, more) ? MUSTER_AGAIN : MUSTER_OK;
         else if (deadline.passed())
             status = MUSTER_TIMEOUT;
-        else if ((status = await_bytes(more, deadline, cancels)) == MUSTER_TIMEOUT)
+        else if ((status = await_peek(more, deadline, cancels)) == MUSTER_TIMEOUT)
             status = MUSTER_OK;
     }
     give(read_);

@@ -135,6 +135,7 @@ Status Stream::sleep(Direction &d, Park &park, ParkFn &&park_as, StopFn &&stop, 
     if (context_->on_loop() && !context_->external()) return MUSTER_E_WOULD_DEADLOCK;
     if (carrier_ && carrier_->would_deadlock()) return MUSTER_E_WOULD_DEADLOCK;
     d.waits.add(1);
+    context_->leave_loop();
     if (&d == &read_) in_.end_contention();
     d.lock.settle();
     const Ref<Stream> alive(this);
@@ -172,6 +173,13 @@ bool Stream::look_away(Direction &d, Ready &&ready) noexcept {
     return false;
 }
 
+// The same, and drives before it sleeps.
+Status Stream::await_peek(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
+    const auto done = [&] { return in_.readable() >= need || in_.finished() || interrupted(read_, cancels); };
+    if (drive_carrier(read_, deadline, done)) return MUSTER_OK;
+    return await_bytes(need, deadline, cancels);
+}
+
 Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
     Direction &d = read_;
     if (need <= 4096 && wrote_since_wait_.load(std::memory_order_relaxed)) {
@@ -197,6 +205,23 @@ Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) no
         [&] { return interrupted(d, cancels); }, deadline);
 }
 
+// Instead of a sleep. False: sleep.
+template <class Until>
+bool Stream::drive_carrier(Direction &d, Deadline &deadline, const Until &until) noexcept {
+    if (!carrier_ || duplex_->shared() || !carrier_->drives()) return false;
+    d.lock.settle();
+    return carrier_->drive(deadline, Asks(until)) == MUSTER_OK;
+}
+
+// Between two pieces of a large read: bytes and credits are to flow while this thread copies.
+void Stream::drive_between_pieces() noexcept {
+    in_.publish_tail();
+    carrier_->taken();
+    Deadline once(0);
+    read_.lock.settle();
+    carrier_->drive(once, Asks([] { return false; }));
+}
+
 // A wait for room ends when this side writes no more, too.
 Status Stream::await_room(size_t need, Deadline &deadline, uint32_t cancels) noexcept {
     if (look_away(write_, [&] { return out_.has_room(need); })) return MUSTER_OK;
@@ -207,6 +232,10 @@ Status Stream::await_room(size_t need, Deadline &deadline, uint32_t cancels) noe
 
 // Waits until operations can proceed, or until everything has left: for the peer's side (drained), or this process.
 Status Stream::await_flush(bool drained, Deadline &deadline, uint32_t cancels) noexcept {
+    const auto left = [&] { return out_.drained() || interrupted(write_, cancels); };
+    if (write_.waiting_operations.load(std::memory_order_relaxed) == 0 && !left() &&
+        drive_carrier(write_, deadline, left))
+        return MUSTER_OK;
     const auto park_as = [&](uint32_t state) {
         if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0)
             return out_.park_writer(state, out_.window() / 4);

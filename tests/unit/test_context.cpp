@@ -28,11 +28,14 @@ namespace {
 
 constexpr int64_t ms = 1'000'000;
 
-// Runs the test with a thread of its own and without; `drive` lets an external engine work.
+constexpr int kinds = 3;
+
+// Runs the test with a thread, without one, and with one that takes turns with threads of the host.
 template <class Body>
-void with_both(const Body &body) {
-    for (const uint32_t flags : {0u, uint32_t{MUSTER_CONTEXT_EXTERNAL}}) {
-        Ref<Context> context = make_context(flags);
+void with_each(const Body &body) {
+    for (int kind = 0; kind < kinds; kind++) {
+        Ref<Context> context = make_context(kind == 1 ? uint32_t{MUSTER_CONTEXT_EXTERNAL} : 0u);
+        if (kind == 2 && !context->share()) fail_msg("no descriptors");
         body(*context);
     }
 }
@@ -51,7 +54,7 @@ void wait_until(Context &context, const std::atomic<bool> &flag) {
 
 static void test_tasks_run_in_order_on_the_loop_thread(void **) {
     bool ordered = true, on_loop = true;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         std::vector<int> seen;
         std::atomic<bool> done{false};
         for (int i = 0; i < 1000; i++)
@@ -70,7 +73,7 @@ static void test_tasks_run_in_order_on_the_loop_thread(void **) {
 
 static void test_a_task_may_post_for_ever_without_starving_the_loop(void **) {
     bool fired = true;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         struct Again {
             Context &context;
             std::atomic<bool> &stop;
@@ -99,7 +102,7 @@ static void test_a_task_may_post_for_ever_without_starving_the_loop(void **) {
 static void test_posts_after_the_end_are_refused_and_destroyed(void **) {
     int destroyed = 0;
     bool refused = true;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         Deadline endless(-1);
         context.close(endless);
         struct Count final : Task {
@@ -110,23 +113,23 @@ static void test_posts_after_the_end_are_refused_and_destroyed(void **) {
         };
         refused = refused && !context.post(std::make_unique<Count>(destroyed));
     });
-    assert_int_equal(destroyed, 2);
+    assert_int_equal(destroyed, kinds);
     assert_true(refused);
 }
 
 static void test_tasks_posted_before_the_end_are_run(void **) {
     int run = 0;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         for (int i = 0; i < 100; i++) context.post([&] { run++; });
         Deadline endless(-1);
         context.close(endless);
     });
-    assert_int_equal(run, 200);
+    assert_int_equal(run, kinds * 100);
 }
 
 static void test_many_posters(void **) {
     std::atomic<int> run{0};
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         std::vector<std::thread> posters;
         std::atomic<int> left{4};
         std::atomic<bool> done{false};
@@ -140,7 +143,7 @@ static void test_many_posters(void **) {
         Deadline endless(-1);
         context.close(endless);
     });
-    assert_int_equal(run.load(), 2 * 4 * 20000);
+    assert_int_equal(run.load(), kinds * 4 * 20000);
 }
 
 static void test_the_last_reference_may_go_on_the_loop_thread(void **) {
@@ -164,7 +167,7 @@ static void test_the_last_reference_may_go_on_the_loop_thread(void **) {
 
 static void test_sleepers_wake_by_notify_and_by_time(void **) {
     std::vector<Status> got;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         Signal signal;
         Deadline once(0), soon(5 * ms), endless(-1);
         got.push_back(context.sleep(signal, signal.seen(), once));
@@ -176,13 +179,13 @@ static void test_sleepers_wake_by_notify_and_by_time(void **) {
         notifier.join();
     });
     const Status expected[] = {MUSTER_TIMEOUT, MUSTER_TIMEOUT, MUSTER_OK, MUSTER_OK};
-    assert_int_equal(got.size(), 8);
-    for (size_t i = 0; i < 8; i++) assert_int_equal(got[i], expected[i % 4]);
+    assert_int_equal(got.size(), kinds * 4);
+    for (size_t i = 0; i < got.size(); i++) assert_int_equal(got[i], expected[i % 4]);
 }
 
 static void test_sleeping_on_the_loop_thread_is_refused(void **) {
     Status slept = 0, closed = 0, waited = 0;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         Signal signal;
         std::atomic<bool> done{false};
         context.post([&] {
@@ -202,7 +205,7 @@ static void test_sleeping_on_the_loop_thread_is_refused(void **) {
 // Threads take turns at waking each other; in an external context one of the sleepers drives at any time.
 static void test_sleepers_hand_the_baton_on(void **) {
     int rounds = 0;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         constexpr int players = 4, laps = 500;
         Signal signal;
         std::atomic<int> turn{0};
@@ -223,7 +226,7 @@ static void test_sleepers_hand_the_baton_on(void **) {
         for (auto &thread : threads) thread.join();
         rounds += turn;
     });
-    assert_int_equal(rounds, 2 * 4 * 500);
+    assert_int_equal(rounds, kinds * 4 * 500);
 }
 
 // A driver that leaves must not leave the others asleep: some wait on a signal, some on a descriptor, the loop serves
@@ -405,21 +408,21 @@ static void test_parts_are_made_once_and_told_latest_first(void **) {
 static void test_close_waits_for_parts_until_its_deadline(void **) {
     Status status = 0;
     bool waited = true;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         context.part(&stuck_key, make_stuck);
         const int64_t begin = now_ns();
         Deadline deadline(20 * ms);
         status = context.close(deadline);
         waited = waited && now_ns() - begin >= 20 * ms;
     });
-    take_diary(6);
+    take_diary(3 * kinds);
     assert_int_equal(status, MUSTER_TIMEOUT);
     assert_true(waited);
 }
 
 static void test_a_shorter_deadline_of_another_closer_counts(void **) {
     Status patient = 0, hasty = 0;
-    with_both([&](Context &context) {
+    with_each([&](Context &context) {
         context.part(&stuck_key, make_stuck);
         std::thread waiter([&] {
             Deadline endless(-1);
@@ -430,15 +433,15 @@ static void test_a_shorter_deadline_of_another_closer_counts(void **) {
         hasty = context.close(now);
         waiter.join();
     });
-    take_diary(6);
+    take_diary(3 * kinds);
     assert_int_equal(patient, MUSTER_TIMEOUT);
     assert_int_equal(hasty, MUSTER_TIMEOUT);
 }
 
 static void test_release_does_not_wait_for_parts(void **) {
     // Parts that would never drain; the contexts end all the same, one on its own thread.
-    with_both([&](Context &context) { context.part(&stuck_key, make_stuck); });
-    const bool told = take_diary(6).size() == 6;
+    with_each([&](Context &context) { context.part(&stuck_key, make_stuck); });
+    const bool told = take_diary(3 * kinds).size() == 3 * kinds;
     assert_true(told);
 }
 

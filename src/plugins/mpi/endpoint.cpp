@@ -19,8 +19,7 @@ uint64_t new_link_id() {
 }
 
 Endpoint::Endpoint(const muster_host *host, Node &node)
-    : host_(host), node_(node), external_((host->flags & MUSTER_HOST_EXTERNAL) != 0),
-      local_listener_(host, accepted, this), remote_listener_(host, accepted, this) {}
+    : host_(host), node_(node), local_listener_(host, accepted, this), remote_listener_(host, accepted, this) {}
 
 Endpoint::~Endpoint() {
     if (spin_fd_ >= 0) ::close(spin_fd_);

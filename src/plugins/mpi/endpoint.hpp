@@ -145,7 +145,6 @@ class Endpoint {
     void abandon(Link &link);
 
     // progress.cpp
-    static void posted(void *self);
     static void spun(void *self, uint32_t events);
     static void boot_due(void *self);
     static void wake_posted(void *self);
@@ -161,12 +160,10 @@ class Endpoint {
     void finish_draining(int64_t now);
     void boot_later(int64_t now);
     void give_up(const std::string &why);
-    void post_turn();
 
     const muster_host *host_;
     Node &node_;
     muster_endpoint *endpoint_ = nullptr;
-    const bool external_;
     bool started_ = false, failed_ = false, was_ready_ = false, may_use_mpi_ = true;
     int slot_ = -1;
     // Listening
@@ -184,8 +181,7 @@ class Endpoint {
     size_t sends_ = 0;                                         // in progress
     uint64_t missing_mark_ = 0;                                // random: see mark_missing()
     // Sleep
-    bool awake_ = false, posted_ = false, pong_due_ = false, full_due_ = false;
-    int burst_ = 0;
+    bool awake_ = false, pong_due_ = false, full_due_ = false;
     int spin_fd_ = -1;
     muster_watch *spin_watch_ = nullptr;
     muster_timer *boot_timer_ = nullptr;

@@ -117,7 +117,9 @@ extern "C" muster_status muster_plugin_v1(const muster_host *host, muster_error 
         Node *node = nullptr;
         if (const muster_status status = Node::open(host, node, error); status != MUSTER_OK) return status;
         auto *endpoint = new Endpoint(host, *node);
-        const muster_status status = host->add_fabric(host, "mpi", 3, &table, endpoint, error);
+        muster_fabric_ops ops = table;
+        if (node->needs_polls()) ops.flags |= MUSTER_PLUGIN_NEEDS_POLLS;
+        const muster_status status = host->add_fabric(host, "mpi", 3, &ops, endpoint, error);
         if (status != MUSTER_OK) delete endpoint; // stop() is not called then
         return status;
     });

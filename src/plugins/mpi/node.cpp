@@ -162,6 +162,10 @@ bool Node::ready() const {
     return ready_.load(std::memory_order_acquire); // pairs with advance()
 }
 
+bool Node::needs_polls() const {
+    return ours_ && copies_through_pages();
+}
+
 std::string Node::failure() const {
     if (!broken_.load(std::memory_order_acquire)) return {}; // pairs with fail()
     const std::lock_guard hold(numbers_);

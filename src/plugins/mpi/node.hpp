@@ -73,6 +73,7 @@ class Node {
     int rank() const { return rank_; }
     int size() const { return size_; }
     MPI_Comm comm() const { return comm_; }
+    bool needs_polls() const;                 // messages move while both sides poll
     bool crowded() const { return crowded_; } // more ranks than cores on this host
 
     bool advance();     // with a Hold: progress towards ready()

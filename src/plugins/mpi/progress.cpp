@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
-#include <sched.h>
 #include <unistd.h>
 #include <utility>
 
@@ -30,8 +29,8 @@ constexpr int64_t max_boot_wait_ns = 10 * ms;
 constexpr int64_t drain_ns = 2 * ms;             // time without a further message from a dead peer
 constexpr int64_t drain_announced_ns = 100 * ms; // but more was announced
 constexpr int64_t drain_orderly_ns = 2'000 * ms;
-constexpr int posts_per_burst = 32;
-constexpr int polls_when_driven = 16, polls_when_waiting = 4;
+constexpr int polls_per_turn = 16; // of the loop
+constexpr int polls_when_waiting = 4;
 // Turns without a message for each look at the clock, which takes a fifth of a poll.
 constexpr uint32_t turns_per_look = 4;
 } // namespace
@@ -56,28 +55,11 @@ void Endpoint::begin_polling() {
     awake_ = true;
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(spin_fd_, &one, sizeof one);
-    burst_ = 0;
-    post_turn();
-}
-
-// Tasks run one after the other without a poll of the descriptors; so only a limited number, then through the loop.
-void Endpoint::post_turn() {
-    if (external_ || posted_ || burst_ >= posts_per_burst) return;
-    burst_++;
-    posted_ = host_->post(host_, posted, this) == MUSTER_OK;
-}
-
-void Endpoint::posted(void *self) {
-    auto &endpoint = *static_cast<Endpoint *>(self);
-    endpoint.posted_ = false;
-    if (endpoint.started_ && endpoint.awake_) endpoint.turn(1);
 }
 
 void Endpoint::spun(void *self, uint32_t) {
     auto &endpoint = *static_cast<Endpoint *>(self);
-    if (endpoint.posted_ || !endpoint.awake_) return;
-    endpoint.burst_ = 0;
-    endpoint.turn(endpoint.external_ ? polls_when_driven : 1);
+    if (endpoint.awake_) endpoint.turn(polls_per_turn);
 }
 
 // A waiting thread drives this endpoint, and polls again and again while it is awake.
@@ -165,9 +147,6 @@ void Endpoint::after_poll(bool moved) {
     } else if (!waits && now - last_ >= spin_ns_) {
         return sleep(now);
     }
-    if (external_) return;
-    if (!moved) sched_yield(); // the host's thread, and other ranks, may share this core
-    post_turn();
 }
 
 void Endpoint::report_room() {

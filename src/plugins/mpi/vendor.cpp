@@ -27,6 +27,8 @@ constexpr const char *own_name = "MPICH", *other_name = "Open MPI";
 bool of_mpich(const char *file) {
     return strncmp(file, "libmpich.so", 11) == 0 || strcmp(file, "libmpi.so.12") == 0;
 }
+constexpr const char *single_copy = "OMPI_MCA_btl_vader_single_copy_mechanism";
+
 bool of_open_mpi(const char *file) {
     return strncmp(file, "libmpi.so.", 10) == 0 && !of_mpich(file);
 }
@@ -168,6 +170,11 @@ bool is_loaded(const char *library) {
 }
 } // namespace
 
+bool copies_through_pages() {
+    const char *value = getenv(single_copy);
+    return open_mpi && (value == nullptr || strcmp(value, "none") == 0);
+}
+
 muster_status initialise(int &out_level, muster_error *error) {
     // Open MPI loads components that need its symbols globally; versions before 3 leave that to their users.
     Dl_info name{};
@@ -180,7 +187,7 @@ muster_status initialise(int &out_level, muster_error *error) {
     const Setting ucx(has_ucx ? "UCX_WARN_UNUSED_ENV_VARS" : "UCX_ERROR_SIGNALS", has_ucx ? "n" : "");
     // Copies through shared pages instead of process_vm_readv: no process reads the memory of a process that may be
     // dying, and 80 MB took two thirds of the time.
-    const Setting copies("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    const Setting copies(single_copy, "none");
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &out_level);
     if (code != MPI_SUCCESS)
         return refuse(error, MUSTER_E_SYSTEM, "MPI_Init_thread failed: %.150s", mpi_text(code).c_str());

@@ -16,4 +16,7 @@ bool job_survives_deaths();
 // Initialises MPI without leaving signal handlers behind; *out_level is what it provides.
 muster_status initialise(int &out_level, muster_error *error);
 
+// Does MPI, once initialise() was called, copy large messages through shared pages?
+bool copies_through_pages();
+
 } // namespace mpi

@@ -42,6 +42,7 @@ pub const MUSTER_PLUGIN_LOCAL: u32 = 1;
 pub const MUSTER_PLUGIN_SEALS: u32 = 2;
 pub const MUSTER_PLUGIN_OPTIONS: u32 = 4;
 pub const MUSTER_PLUGIN_UPGRADES: u32 = 8;
+pub const MUSTER_PLUGIN_NEEDS_POLLS: u32 = 16;
 
 // muster_plugin_event: Events of a watched descriptor.
 pub const MUSTER_PLUGIN_READABLE: u32 = 1;
