@@ -17,7 +17,8 @@
  * Written bytes are sent at once: muster_stream_flush() is needed only after muster_stream_commit(), or to wait until
  * everything has left this process. Small writes are combined while an earlier one is still being sent; over sockets
  * also after more than 32 writes of up to 4 KiB that have followed each other within 20 us, without a read: these are
- * sent within about 0.1 ms. */
+ * sent within about 0.1 ms. Over MPI, in a context with a thread, a small write that follows a read or a flush within a
+ * millisecond is sent within a millisecond, or by the next read or flush. */
 #ifndef MUSTER_STREAM_H
 #define MUSTER_STREAM_H
 

@@ -120,15 +120,10 @@ bool SessionStream::flush() noexcept {
     const uint32_t seen = session_->sent_signal_.seen();
     if (from_host_empty() && !held_back_.load(std::memory_order_seq_cst)) return true;
     session_->wake(*this);
-    const auto sent = [this] { return from_host_empty() && !held_back_.load(std::memory_order_seq_cst); };
-    if (drives()) {
-        Deadline look(0);
-        drive_until(look, sent, [] {});
-    }
     if (!from_host_empty()) return false; // the pipe itself wakes the waiting thread
     Deadline shortly(1'000'000);
     session_->context().sleep(session_->sent_signal_, seen, shortly);
-    return sent();
+    return from_host_empty() && !held_back_.load(std::memory_order_seq_cst);
 }
 
 // Checks only the indices: the reading side of the pipe belongs to the loop.

@@ -153,6 +153,7 @@ Status Queue::State::wait(Context &context, Deadline &deadline, Entry &out, bool
                 hold.lock();
                 n = harvest(hold, nullptr);
             } else {
+                context.leave_loop();
                 n = harvest(hold, &deadline);
                 timed_out = deadline.passed(); // however many edges brought nothing
             }

@@ -12,7 +12,8 @@ namespace muster {
 Stream::Stream(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
                std::string hello)
     : context_(&context), duplex_(std::move(duplex)), side_(side), carrier_(std::move(carrier)),
-      in_(duplex_->incoming(side)), out_(duplex_->outgoing(side)), peer_(std::move(peer)), hello_(std::move(hello)) {}
+      carrier_drives_(carrier_ && !duplex_->shared() && carrier_->drives()), in_(duplex_->incoming(side)),
+      out_(duplex_->outgoing(side)), peer_(std::move(peer)), hello_(std::move(hello)) {}
 
 Ref<Stream> Stream::make(Context &context, Ref<Duplex> duplex, int side, Ref<Carrier> carrier, std::string peer,
                          std::string hello) {

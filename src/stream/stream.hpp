@@ -279,7 +279,8 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Ref<Duplex> duplex_;
     const int side_;
     Ref<Carrier> carrier_;
-    Ref<Object> kept_; // released with the stream
+    const bool carrier_drives_; // bytes pass through it, and a waiting thread drives
+    Ref<Object> kept_;          // released with the stream
     Ref<StreamUser> user_;
     Pipe &in_, &out_;
     std::string peer_, hello_;

@@ -41,9 +41,9 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
     if (capacity > DirectionLock::longest) read_.lock.settle();
     auto *to = static_cast<unsigned char *>(data);
     const bool past_cache = goes_past_cache(data, min);
-    const bool is_carried = carrier_ && !duplex_->shared();
-    const size_t most =
-        is_carried && capacity > cancel_piece / 16 ? std::min(cancel_piece, carrier_->copies_at_once()) : cancel_piece;
+    const size_t most = carrier_drives_ && capacity > cancel_piece / 16
+                            ? std::min(cancel_piece, carrier_->copies_at_once())
+                            : cancel_piece;
     const Asks interrupt([&] { return interrupted(read_, cancels); });
     Status status = MUSTER_OK;
     if (read_.lent.load(std::memory_order_relaxed)) status = MUSTER_E_BUSY;
@@ -91,7 +91,7 @@ Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline,
             // An external context is driven by the waiting thread: only check, and wait inside the engine; or the
             // carrier itself drives it for a while.
             Deadline look(0);
-            const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
+            const bool inside = !deadline.look_once() && (!context_->external() || carrier_drives_);
             const bool spin = wrote_since_wait_.load(std::memory_order_relaxed);
             wrote_since_wait_.store(false, std::memory_order_relaxed);
             read_.asleep.store(inside, std::memory_order_relaxed);
@@ -156,7 +156,7 @@ Status Stream::write(const void *data, size_t size, Deadline &deadline, size_t &
         if (write_.waiting_operations.load(std::memory_order_seq_cst) != 0) status = pump_writes(); // they come first
         if (status == MUSTER_OK) {
             if (carrier_ && !duplex_->shared() && out_.drained()) {
-                const bool inside = !deadline.look_once() && (!context_->external() || carrier_->drives());
+                const bool inside = !deadline.look_once() && (!context_->external() || carrier_drives_);
                 write_.lock.settle();
                 write_.asleep.store(inside, std::memory_order_relaxed);
                 const Carrier::Moved sent = inside ? carrier_->send(from + moved, size - moved, deadline, interrupt)

@@ -208,7 +208,7 @@ Status Stream::await_bytes(size_t need, Deadline &deadline, uint32_t cancels) no
 // Instead of a sleep. False: sleep.
 template <class Until>
 bool Stream::drive_carrier(Direction &d, Deadline &deadline, const Until &until) noexcept {
-    if (!carrier_ || duplex_->shared() || !carrier_->drives()) return false;
+    if (!carrier_drives_) return false;
     d.lock.settle();
     return carrier_->drive(deadline, Asks(until)) == MUSTER_OK;
 }
