@@ -50,6 +50,7 @@ bool Context::Engine::begin_drive() noexcept {
 
 // The continuation is as after a turn of the loop: tasks have run, and the descriptor of the loop shows its timers.
 void Context::Engine::end_drive() noexcept {
+    if (stopped.load(std::memory_order_relaxed)) return pass_baton(); // an external context, by a wait of this drive
     loop.run_tasks();
     const bool is_turn = ++drives >= max_drives || (drives % drives_per_look == 0 && loop.is_due());
     if (!is_turn)

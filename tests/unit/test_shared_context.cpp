@@ -135,17 +135,20 @@ static void test_the_thread_continues_after_the_last_driver(void **) {
 
 static void test_a_close_ends_the_wait_of_a_driver(void **) {
     Status status = MUSTER_OK, closed = MUSTER_TIMEOUT;
-    for (int i = 0; i < 50; i++) {
-        Ref<Context> context = make_shared_context();
+    for (int i = 0; i < 100; i++) { // an external context is ended by the thread that drives it
+        Ref<Context> context = i < 50 ? make_shared_context() : make_context(MUSTER_CONTEXT_EXTERNAL);
+        std::atomic<bool> drives{false};
         std::thread driver([&] {
             Deadline endless(-1);
+            const auto never = [&] {
+                drives = true;
+                return false;
+            };
             Status left = MUSTER_OK;
-            while (left == MUSTER_OK && !context->closed())
-                drive_until(
-                    *context, endless, [] { return false; }, &left);
+            while (left == MUSTER_OK && !context->closed()) drive_until(*context, endless, never, &left);
             status = left;
         });
-        if (i % 2 != 0) std::this_thread::yield();
+        while (i % 2 != 0 && !drives) std::this_thread::yield();
         Deadline deadline(10 * s);
         closed = context->close(deadline);
         driver.join();
