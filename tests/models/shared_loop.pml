@@ -93,13 +93,17 @@ active proctype thread() {
         :: else
         fi;
         end_wait();
+        is_idle = false;
         do
         :: left_now = left;
             drives_now = drives;
-            is_left = (drives_now == seen_drives || left_now != seen_left);
-            seen_drives = drives_now;
-            seen_left = left_now;
-            has_baton = false;
+            d_step {
+                is_left = (drives_now == seen_drives || left_now != seen_left);
+                seen_drives = drives_now;
+                seen_left = left_now;
+                drives_now = 0;
+                has_baton = false
+            }
             if
             :: is_left -> take_baton(has_baton)
             :: else
@@ -125,8 +129,7 @@ active proctype thread() {
                 fi
             :: else
             fi;
-            napping = false;
-            parked = false
+            atomic { napping = false; parked = false; left_now = 0; parks = false } /* relaxed, of one thread */
         od
     od
 }
@@ -174,6 +177,7 @@ proctype driver(byte me) {
             :: else
             fi;
             drives = (drives + 1) % 2;
+            is_idle = false;
             pass_baton()
         fi
     od;
