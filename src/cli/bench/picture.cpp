@@ -43,7 +43,7 @@ std::string bytes_per_second(double value) {
 
 std::string microseconds(double value) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3g us", value);
+    std::snprintf(text, sizeof text, value < 999.5 ? "%.3g us" : "%.0f us", value); // three digits, without an exponent
     return text;
 }
 
