@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The baton: in a context that several threads may drive, the one that has it is the loop thread.
+// The baton: in a context that several threads may drive, the thread that has it is the loop thread.
 #include "context/engine.hpp"
 
 #include "base/uncancelled.hpp"

@@ -95,8 +95,8 @@ struct Context::Engine {
     std::recursive_mutex parts_lock; // recursive: making a part may request another one
     ContextPart *latest_part = nullptr;
 
-    // The baton. acquire by the thread that takes it, release by the one that passes it: publishes all that is the loop
-    // thread's.
+    // The baton. acquire by the thread that takes it, release by the thread that passes it: publishes all that is the
+    // loop thread's.
     std::atomic<bool> driving{false};
     int drivers_cancel_state = 0; // of the driver: the state that pthread_setcancelstate() restores
     uint32_t drives = 0;          // rounds since the loop was served; the driver's
@@ -105,8 +105,8 @@ struct Context::Engine {
     std::atomic<bool> share_wanted{false}; // release by share(), acquire by run(): publishes the loop's preparation
     std::atomic<bool> is_shared{false};    // relaxed: the baton publishes everything
     std::atomic<uint32_t> host_drives{0};  // relaxed: whether it has changed matters
-    std::atomic<uint32_t> left_to_thread{
-        0};                              // futex of the thread's naps; seq_cst with `is_napping`: one sees the other
+    // Futex of the thread's naps. seq_cst with `is_napping`: one of the two sides sees the other.
+    std::atomic<uint32_t> left_to_thread{0};
     std::atomic<bool> is_napping{false}; // or parked
     std::atomic<bool> is_parked{false};  // until a thread of the host that waits in the loop leaves it; seq_cst, as
     std::atomic<bool> host_waits{false}; // this one: each side changes its own and then checks the other's

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Model of shared contexts for spin: the thread of the context (run_shared(), nap_until_left()) and two threads of the host
  * that drive (Context::drive(), Driver::wait()) of src/context/shared.cpp, with Loop::post() and begin_wait() of
- * src/context/loop.cpp. Each driver waits in the loop for a task that is posted, or until it is interrupted; one that does
- * not get the baton sleeps until its task has run. At last the context closes, which the thread has to notice.
+ * src/context/loop.cpp. Each driver waits in the loop for a task that is posted, or until it is interrupted; a driver that
+ * does not get the baton sleeps until its task has run. At last the context closes, which the thread has to notice.
  *
  * Steps of threads are in any order; each is sequentially consistent, as the operations on these variables are. The
  * descriptor is readable from a write until the loop is served. A nap may end at any time, a thread that is parked wakes by

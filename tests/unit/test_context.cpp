@@ -30,7 +30,7 @@ constexpr int64_t ms = 1'000'000;
 
 constexpr int kinds = 3;
 
-// Runs the test with a thread, without one, and with one that takes turns with threads of the host.
+// Runs the test with a thread, without one, and with a thread that takes turns with those of the host.
 template <class Body>
 void with_each(const Body &body) {
     for (int kind = 0; kind < kinds; kind++) {

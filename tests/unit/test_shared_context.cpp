@@ -125,7 +125,7 @@ static void test_the_thread_continues_after_the_last_driver(void **) {
         Deadline deadline(10 * s);
         context->post([&] { done = true; });
         drive_at_last(*context, deadline, [&] { return done.load(); });
-        context->post([&] { later = true; }); // nobody drives any more
+        context->post([&] { later = true; }); // no thread drives any more
         const int64_t until = now_ns() + 10 * s;
         while (!later && now_ns() < until) std::this_thread::yield();
         all = later;
