@@ -138,13 +138,14 @@ void Context::Driver::end_wait() noexcept {
 }
 
 Status Context::Driver::serve() noexcept {
-    if (!context_.external() && context_.engine_->is_left_to_thread()) return MUSTER_E_CLOSED;
-    if (!context_.external()) {
-        context_.engine_->take_turns();
-        return MUSTER_OK;
+    Engine &engine = *context_.engine_;
+    if (context_.external()) {
+        engine.serve();
+        return engine.stopped.load(std::memory_order_relaxed) ? MUSTER_E_CLOSED : MUSTER_OK;
     }
-    context_.engine_->serve();
-    return context_.engine_->stopped.load(std::memory_order_relaxed) ? MUSTER_E_CLOSED : MUSTER_OK;
+    if (engine.is_left_to_thread()) return MUSTER_E_CLOSED;
+    engine.take_turns();
+    return MUSTER_OK;
 }
 
 } // namespace muster

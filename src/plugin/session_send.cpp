@@ -285,7 +285,7 @@ bool Session::stage_data(SessionStream &stream, bool closed) {
     return true;
 }
 
-// Bytes in the memory of a thread that drives, none of whose earlier ones is in the pipe. Returns how many were taken;
+// Bytes in the memory of a thread that drives; the pipe of the stream is empty. Returns how many bytes were taken;
 // they may wait in the segment, and held_back_ represents them then. 0: not now, or never again.
 size_t Session::send_directly(SessionStream &stream, const void *data, size_t size) noexcept {
     if (state_ != State::open || lost_.status < 0 || refused_.status < 0 || !raw_.empty() ||
