@@ -41,6 +41,11 @@ class Object {
     bool handle_left() const noexcept { return handle_left_.load(std::memory_order_seq_cst); }
 
   protected:
+    // Releases a reference. True: it was the last one, and the caller ends the object. For classes without lookups that
+    // may try_retain(): then a count of 1 does not change any more.
+    bool release_last() noexcept {
+        return refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    }
     virtual ~Object() = default;
     virtual void last_reference_gone() noexcept { delete this; }
 

@@ -72,7 +72,8 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
   public:
-    Result() noexcept = default;
+    // Not `= default`: then `{}` would write zeros to the whole error first.
+    Result() noexcept {} // NOLINT(modernize-use-equals-default)
     Result(const Error &error) noexcept : error_(error), failed_(error.status != MUSTER_OK) {}
     // The answer of a function of the C interface that may end without a result: AGAIN, TIMEOUT.
     static Result positive(Status status) noexcept {

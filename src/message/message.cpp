@@ -55,7 +55,49 @@ class TakenMemory final : public FrameMemory {
     const muster_free_fn release_;
 };
 
+// Memory of released messages, for the next ones of the thread: a receiver makes hundreds in a row, and its program
+// releases them in a row, more than the C library keeps for a thread. Sanitizers see each message instead.
+#ifdef MUSTER_SANITIZED
+constexpr uint32_t max_spares = 0;
+#else
+constexpr uint32_t max_spares = 128;
+#endif
+struct Spare {
+    Spare *next;
+};
+struct Spares {
+    Spare *first;
+    uint32_t count;
+};
+constinit thread_local Spares spares{};
+struct SparesEnd { // of the thread
+    void begin() noexcept {}
+    ~SparesEnd() {
+        spares.count = max_spares; // for messages that end after this
+        while (Spare *const one = spares.first) {
+            spares.first = one->next;
+            ::operator delete(one);
+        }
+    }
+};
+thread_local SparesEnd spares_end;
+
 } // namespace
+
+void *Message::operator new(size_t bytes) {
+    Spare *const one = spares.first;
+    if (one == nullptr) return ::operator new(bytes);
+    spares.first = one->next;
+    spares.count--;
+    return one;
+}
+
+void Message::operator delete(void *memory) noexcept {
+    if (spares.count >= max_spares) return ::operator delete(memory);
+    if (spares.first == nullptr) spares_end.begin();
+    spares.first = new (memory) Spare{spares.first};
+    spares.count++;
+}
 
 Ref<FrameMemory> FrameMemory::make(size_t bytes, unsigned char *&out_data) {
     OwnMemory *const made = OwnMemory::make(bytes);
@@ -100,6 +142,7 @@ void Message::add(const void *data, size_t bytes, Ref<FrameMemory> memory) {
     frame.data = static_cast<const unsigned char *>(data);
     frame.bytes = bytes;
     frame.memory = std::move(memory);
+    has_memory_ = true;
     has_loans = has_loans || (frame.memory && frame.memory->loaned_by() != nullptr);
     payload_bytes_ += bytes;
 }

@@ -42,6 +42,17 @@ class Message final : public Object {
     static constexpr size_t max_frames = 65535;
     static constexpr uint64_t max_bytes = uint64_t{1} << 62;
 
+    // Not `= default`: then make_ref() would write zeros to all of it first.
+    Message() noexcept {} // NOLINT(modernize-use-equals-default,cppcoreguidelines-pro-type-member-init)
+    static void *operator new(size_t bytes);
+    static void operator delete(void *memory) noexcept;
+    // As that of Object, which it hides. Only memory of others can meet a cancellation point when it ends.
+    void release() noexcept {
+        if (!release_last()) return;
+        if (has_memory_) return end();
+        delete this;
+    }
+
     muster_message_header header{};
     bool has_pointers = false; // in a format frame: it cannot leave the process
     bool has_loans = false;    // a frame is in memory that other processes can read in place
@@ -74,6 +85,10 @@ class Message final : public Object {
 
   private:
     ~Message() override = default;
+    void end() noexcept {
+        const Uncancelled guard;
+        delete this;
+    }
     const Frame *at(size_t index) noexcept {
         if (index >= frames_.size()) return nullptr;
         next_ = index + 1;
@@ -82,7 +97,8 @@ class Message final : public Object {
     SmallVector<Frame, 2> frames_;
     uint64_t payload_bytes_ = 0;
     size_t next_ = 0;
-    size_t used_ = 0; // of room_
+    bool has_memory_ = false; // of a frame
+    size_t used_ = 0;         // of room_
     unsigned char room_[160];
 };
 

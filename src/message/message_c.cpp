@@ -187,22 +187,23 @@ muster_status muster_message_from_buffers(const muster_buffer *buffers, uint32_t
         const std::string_view whole(static_cast<const char *>(buffers[0].data), buffers[0].bytes);
         if (whole.size() < MessageHead::fixed_bytes || MessageHead::whole(as_bytes(whole), why) == 0)
             return Error::make(MUSTER_E_PROTOCOL, "buffer 0: %s", why);
-        auto head = MessageHead::get(whole, Message::max_bytes, why);
-        if (head && head->loans.size() != 0) {
+        MessageHead head;
+        bool is_good = head.get(whole, Message::max_bytes, why);
+        if (is_good && head.loans.size() != 0) {
             why = "a reference to a frame in memory of a socket";
-            head.reset();
+            is_good = false;
         }
-        if (!head) return Error::make(MUSTER_E_PROTOCOL, "buffer 0: %s", why);
-        if (head->sizes.size() != count - 1)
-            return Error::make(MUSTER_E_PROTOCOL, "the metadata have %zu frames, there are %u", head->sizes.size(),
+        if (!is_good) return Error::make(MUSTER_E_PROTOCOL, "buffer 0: %s", why);
+        if (head.sizes.size() != count - 1)
+            return Error::make(MUSTER_E_PROTOCOL, "the metadata have %zu frames, there are %u", head.sizes.size(),
                                count - 1);
         for (uint32_t i = 1; i < count; i++)
-            if (buffers[i].bytes != head->sizes[i - 1])
+            if (buffers[i].bytes != head.sizes[i - 1])
                 return Error::make(MUSTER_E_PROTOCOL, "frame %u has %llu bytes, the metadata say %llu", i - 1,
                                    static_cast<unsigned long long>(buffers[i].bytes),
-                                   static_cast<unsigned long long>(head->sizes[i - 1]));
+                                   static_cast<unsigned long long>(head.sizes[i - 1]));
         auto made = make_ref<Message>();
-        made->header = head->header;
+        made->header = head.header;
         for (uint32_t i = 1; i < count; i++)
             made->add(std::string_view(static_cast<const char *>(buffers[i].data), buffers[i].bytes));
         *out_message = wrap(made.detach());

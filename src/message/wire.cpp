@@ -13,6 +13,7 @@ constexpr size_t trace_bytes = 28, reference_bytes = 8;
 constexpr uint64_t is_reference = uint64_t{1} << 63; // in the size of a frame
 constexpr uint32_t max_hops = 255;
 constexpr size_t references_at = 46; // of their number
+constexpr size_t max_kept_sizes = 64;
 
 bool is_traced(const muster_message_header &h) noexcept {
     return (h.trace_id[0] | h.trace_id[1] | h.span_id | h.trace_flags) != 0;
@@ -28,10 +29,11 @@ size_t MessageHead::bytes(const Message &message, const LoanReferences &loans) n
            message.frames().size() * (is_wide(message) || references != 0 ? 8 : 4) + references * reference_bytes;
 }
 
-void MessageHead::put(PlacedByteWriter &to, const Message &message, const LoanReferences &loans) noexcept {
+void MessageHead::put(PlacedByteWriter &out, const Message &message, const LoanReferences &loans) noexcept {
     const muster_message_header &h = message.header;
     const size_t references = loans.size();
     const bool traced = is_traced(h), wide = is_wide(message) || references != 0;
+    PlacedByteWriter to = out; // stays in a register
     to.number(message_magic).number(message_version);
     to.number(static_cast<uint8_t>((traced ? has_trace : 0) | (wide ? has_wide_sizes : 0) |
                                    (references != 0 ? has_references : 0)));
@@ -48,6 +50,7 @@ void MessageHead::put(PlacedByteWriter &to, const Message &message, const LoanRe
             to.number(static_cast<uint32_t>(bytes));
     }
     for (size_t i = 0; i < references; i++) to.number(loans[i].slot).number(loans[i].sheet).number(loans[i].generation);
+    out = to;
 }
 
 size_t MessageHead::whole(const unsigned char *fixed, const char *&why) noexcept {
@@ -66,10 +69,9 @@ size_t MessageHead::whole(const unsigned char *fixed, const char *&why) noexcept
     return 0;
 }
 
-std::optional<MessageHead> MessageHead::get(std::string_view whole, uint64_t max_payload, const char *&why) {
+bool MessageHead::get(std::string_view whole, uint64_t max_payload, const char *&why) {
     ByteReader from(whole);
-    std::optional<MessageHead> head(std::in_place);
-    muster_message_header &h = head->header;
+    muster_message_header h{};
     h.struct_size = sizeof h;
     from.expect(message_magic);
     from.expect(message_version);
@@ -92,29 +94,33 @@ std::optional<MessageHead> MessageHead::get(std::string_view whole, uint64_t max
     }
     if (payload > max_payload) {
         why = "a message larger than the limit";
-        return std::nullopt;
+        return false;
     }
-    head->sizes.reserve(count);
+    if (count <= max_kept_sizes && sizes.capacity() > max_kept_sizes) sizes = {};
+    sizes.clear();
+    sizes.reserve(count);
+    loans.clear();
     uint64_t left = payload;
     for (uint16_t i = 0; i < count; i++) {
         uint64_t size = flags & has_wide_sizes ? from.number<uint64_t>() : from.number<uint32_t>();
-        if (references != 0 && (size & is_reference) != 0 && !head->loans.is_full()) {
+        if (references != 0 && (size & is_reference) != 0 && !loans.is_full()) {
             size &= ~is_reference;
-            head->loans.add(i, {});
+            loans.add(i, {});
         }
         from.require(size <= left);
         left -= std::min(size, left);
-        head->sizes.push_back(size);
+        sizes.push_back(size);
     }
-    from.require(left == 0 && h.hops <= max_hops && head->loans.size() == references);
-    for (size_t i = 0; i < head->loans.size(); i++) {
-        head->loans[i].slot = from.number<uint16_t>();
-        head->loans[i].sheet = from.number<uint16_t>();
-        head->loans[i].generation = from.number<uint32_t>();
+    from.require(left == 0 && h.hops <= max_hops && loans.size() == references);
+    for (size_t i = 0; i < loans.size(); i++) {
+        loans[i].slot = from.number<uint16_t>();
+        loans[i].sheet = from.number<uint16_t>();
+        loans[i].generation = from.number<uint32_t>();
     }
-    if (from.is_complete()) return head;
+    header = h;
+    if (from.is_complete()) return true;
     why = "frames with other sizes than the message";
-    return std::nullopt;
+    return false;
 }
 
 // ---- the reader -----------------------------------------------------------------------------------------------------
@@ -155,9 +161,7 @@ size_t MessageReader::read_head(const unsigned char *data, size_t size) {
 }
 
 void MessageReader::begin(std::string_view whole) {
-    auto head = MessageHead::get(whole, max_payload_, why_);
-    if (!head) return;
-    head_ = std::move(*head);
+    if (!head_.get(whole, max_payload_, why_)) return;
     message_ = make_ref<Message>();
     message_->header = head_.header;
     frame_ = 0;

@@ -4,7 +4,6 @@
 #include "base/codec.hpp"
 #include "message/message.hpp"
 
-#include <optional>
 #include <vector>
 
 namespace muster {
@@ -33,6 +32,7 @@ class LoanReferences {
     static constexpr size_t max = 4;
     size_t size() const noexcept { return count_; }
     bool is_full() const noexcept { return count_ == max; }
+    void clear() noexcept { count_ = 0; }
     void add(size_t frame, const LoanReference &reference) noexcept {
         items_[count_++] = {static_cast<uint16_t>(frame), reference};
     }
@@ -63,8 +63,9 @@ struct MessageHead {
 
     // The length of metadata whose first `fixed_bytes` are these; 0: they are malformed, and `why` says how.
     static size_t whole(const unsigned char *fixed, const char *&why) noexcept;
-    // Reads complete metadata. Empty: malformed, or the frames have more than `max_payload` bytes.
-    static std::optional<MessageHead> get(std::string_view whole, uint64_t max_payload, const char *&why);
+    // Reads complete metadata, in place of what was read before. False: malformed, or the frames have more than
+    // `max_payload` bytes.
+    bool get(std::string_view whole, uint64_t max_payload, const char *&why);
 
     muster_message_header header{};
     std::vector<uint64_t> sizes; // of the frames

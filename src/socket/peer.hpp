@@ -10,6 +10,7 @@
 
 #include <list>
 #include <mutex>
+#include <optional>
 
 namespace muster {
 

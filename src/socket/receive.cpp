@@ -12,7 +12,6 @@ constexpr int64_t arm_after_ns = 50'000'000;
 } // namespace
 
 Status Socket::receive(Deadline &deadline, Ref<Message> &out) {
-    const Ref<Socket> self(this);
     bool first = true;
     uint32_t cancels = 0;
     for (;;) {

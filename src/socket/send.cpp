@@ -49,18 +49,11 @@ Result<void> Socket::send(Message &message, Deadline &deadline, uint64_t next_ho
         return Error::make(MUSTER_E_ARG, "a router sends to the destination of a message, which is 0");
     const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
     const uint64_t flow = from_ns != 0 ? traced_flow(message.header) : 0;
-    bool first = true;
-    uint32_t cancels = 0;
+    std::optional<uint32_t> cancels;
     for (;;) {
         const uint32_t seen = room_signal_.seen();
         Error why;
-        {
-            const std::lock_guard hold(lock_);
-            if (std::exchange(first, false)) cancels = cancels_;
-            if (closing_ || ended_) return Error::make(MUSTER_E_CLOSED, "the socket is closed");
-            if (cancels != cancels_) return Error::from_status(MUSTER_E_CANCELED);
-        }
-        const Status status = route(message, next_hop, why);
+        const Status status = route(message, next_hop, cancels, why);
         if (status == MUSTER_OK) {
             if (from_ns != 0)
                 Trace::write({Trace::Kind::span, "socket", "send", {}, flow, from_ns, now_ns() - from_ns});
@@ -75,8 +68,8 @@ Result<void> Socket::send(Message &message, Deadline &deadline, uint64_t next_ho
 }
 
 // OK: the message is in the queue of a peer, in its stream, or among those that wait for a peer. AGAIN: there is no
-// room.
-Status Socket::route(Message &message, uint64_t next_hop, Error &why) {
+// room. `cancels`: the number of cancels when the call began; empty at first.
+Status Socket::route(Message &message, uint64_t next_hop, std::optional<uint32_t> &cancels, Error &why) {
     Ref<SocketPeer> peer;
     const bool is_router = settings.hello.kind == MUSTER_SOCKET_ROUTER;
     size_t attempts = 0;
@@ -84,6 +77,15 @@ Status Socket::route(Message &message, uint64_t next_hop, Error &why) {
     for (;;) {
         {
             const std::lock_guard hold(lock_);
+            if (closing_ || ended_) {
+                why = Error::make(MUSTER_E_CLOSED, "the socket is closed");
+                return why.status;
+            }
+            if (!cancels) cancels = cancels_;
+            if (*cancels != cancels_) {
+                why = Error::from_status(MUSTER_E_CANCELED);
+                return why.status;
+            }
             if (is_router) {
                 const auto found = routes_.find(next_hop);
                 if (found == routes_.end() || found->second.empty()) return keep_unrouted(message, next_hop, why);
@@ -157,33 +159,36 @@ bool Socket::reserve_slot(Outgoing &outgoing) noexcept {
 // OK: the message belongs to the peer. AGAIN, no_slot: no room. Otherwise the stream has ended.
 Status Socket::push(SocketPeer &peer, Message &message) {
     const uint64_t bytes = message.payload_bytes();
+    Outgoing outgoing; // ends without the lock: a frame may end in a function of the host
     const std::lock_guard hold(peer.out_lock);
     if (peer.out_ended) return MUSTER_E_PEER;
     const bool waits = !peer.out.empty();
     if (waits &&
         (peer.out.size() >= settings.max_queued_messages || peer.out_bytes + bytes > settings.max_queued_bytes))
         return MUSTER_AGAIN;
-    Outgoing outgoing;
     if (!reserve_slot(outgoing)) return no_slot;
-    outgoing.message = Ref<Message>(&message);
+    outgoing.message = Ref<Message>::adopt(&message); // given back unless the result is OK
     Status status = MUSTER_AGAIN;
     try {
         if (!waits) status = peer.write_first(outgoing);
         if (status == MUSTER_AGAIN) peer.out.push_back(std::move(outgoing));
     } catch (const std::bad_alloc &) {
         if (outgoing.has_slot) settings.queue->unreserve();
+        outgoing.message.detach();
         if (!waits) peer.stream.abort(0, "out of memory"); // a part of the message was written
         throw;
     }
     if (status != MUSTER_AGAIN && outgoing.has_slot) settings.queue->unreserve();
-    if (status < 0) return status;
+    if (status < 0) {
+        outgoing.message.detach();
+        return status;
+    }
     if (status == MUSTER_OK) {
         peer.messages_out++;
         peer.bytes_out += bytes;
     } else {
         peer.out_bytes += bytes;
     }
-    message.release(); // the queue of the peer has a reference of its own
     return MUSTER_OK;
 }
 
@@ -191,6 +196,7 @@ Status Socket::push(SocketPeer &peer, Message &message) {
 void Socket::flush(SocketPeer &peer) noexcept {
     bool made = false;
     Status status = MUSTER_OK;
+    std::list<Outgoing> sent; // end without the lock, see push()
     {
         const std::lock_guard hold(peer.out_lock);
         while (status == MUSTER_OK && !peer.out.empty() && !peer.out_ended) {
@@ -208,7 +214,7 @@ void Socket::flush(SocketPeer &peer) noexcept {
                 peer.messages_out++;
                 peer.bytes_out += front.bytes();
                 peer.out_bytes -= front.bytes();
-                peer.out.pop_front();
+                sent.splice(sent.end(), peer.out, peer.out.begin());
             }
         }
     }

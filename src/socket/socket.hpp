@@ -10,6 +10,7 @@
 #include <muster/socket.h>
 
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -108,7 +109,7 @@ class Socket final : public Object, private Source {
     void undelivered(Outgoing &&outgoing, Status why) noexcept;
     void report(uint32_t kind, const PeerHello &peer, uint64_t undelivered, const char *text) noexcept;
     // send.cpp
-    Status route(Message &message, uint64_t next_hop, Error &why);
+    Status route(Message &message, uint64_t next_hop, std::optional<uint32_t> &cancels, Error &why);
     Status keep_unrouted(Message &message, uint64_t next_hop, Error &why);
     Status push(SocketPeer &peer, Message &message);
     bool reserve_slot(Outgoing &outgoing) noexcept;

@@ -9,7 +9,8 @@
 // After that either the owner is seen inside, or the owner will see that it is no longer the owner. While the owner is
 // inside, the other thread waits until it has left, which takes a short time: a thread inside by bias never sleeps, and
 // copies at most `longest` bytes; before more it converts its hold to an ordinary one by settle(), which accepts the
-// transfer. After four changes the lock stays an ordinary futex mutex.
+// transfer. After a change a thread becomes the owner when it has held the lock several times in a row, twice as many
+// with each change: where threads take turns the lock is an ordinary futex mutex, as it is after sixteen changes.
 //
 // The stream may be freed by another thread as soon as the lock is free, so unlocking ends with the last access to it.
 // A thread that has not entered by bias keeps a reference to the stream meanwhile.
@@ -72,7 +73,8 @@ class DirectionLock {
         }
         uint32_t state = HELD;
         // relaxed: the next holder of the word sees the owner.
-        if (changes_ < max_changes && word_.load(std::memory_order_relaxed) == HELD && process_barrier_works())
+        if (changes_ < max_changes && becomes_owner() && word_.load(std::memory_order_relaxed) == HELD &&
+            process_barrier_works())
             owner_.store(self() | changes_, std::memory_order_relaxed);
         // release: publishes this section to the next holder.
         return word_.compare_exchange_strong(state, FREE, std::memory_order_seq_cst);
@@ -132,10 +134,16 @@ class DirectionLock {
   private:
     // An owner is a thread, and the number of the change that made it the owner: each has an `inside` of its own, so
     // that a late store of a former owner has no effect.
-    static constexpr uint32_t max_changes = 4;
+    static constexpr uint32_t max_changes = 16, times_at_first = 8;
     static constexpr uintptr_t change_mask = max_changes - 1;
     // glibc's pthread_t is the address of the thread's control block, aligned to 64 bytes.
     static uintptr_t self() noexcept { return static_cast<uintptr_t>(pthread_self()); }
+
+    // Has the holder of the word held it often enough, one time after the other?
+    bool becomes_owner() noexcept {
+        if (std::exchange(latest_, self()) != self()) times_ = 0;
+        return changes_ == 0 || times_ > times_at_first << changes_ || ++times_ > times_at_first << changes_;
+    }
 
     // This thread has the word. False: the owner was inside and now has the word.
     bool take_bias_away() noexcept {
@@ -159,7 +167,9 @@ class DirectionLock {
     std::atomic<uint32_t> inside_[max_changes] = {};
     std::atomic<uintptr_t> transfer_{0}; // the thread that offers the word to the owner
     std::atomic<uint32_t> word_{FREE};
-    uint32_t changes_ = 0; // of the holder of the word
+    // Of the holder of the word.
+    uint32_t changes_ = 0, times_ = 0;
+    uintptr_t latest_ = 0; // that held it
 };
 
 } // namespace muster

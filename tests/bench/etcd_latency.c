@@ -3,6 +3,7 @@
  * measure, which sends what is ready made and does not look at the answer.
  *
  *   --etcd <program> --over muster|curl|curl-once --op set|get --scale <percent of the usual time>
+ *   --context thread|external: Muster's context has a thread, or the calling thread drives it
  *   curl-once: a set as a transaction that also writes down that it was done, as Muster's does to do it only once
  * Prints p50_us, p99_us. */
 #include "bench.h"
@@ -155,14 +156,16 @@ static void set_up_curl(client *c, int port, int set, int once) {
     make_request(c, port, once ? "txn" : "range");
 }
 
-static void set_up_muster(client *c, int port, int set) {
+static void set_up_muster(client *c, int port, int set, int external) {
     muster_error error = {0};
+    const muster_context_config config = {.struct_size = sizeof config,
+                                          .flags = external ? MUSTER_CONTEXT_EXTERNAL : 0};
     char url[100];
     snprintf(url, sizeof url, "etcd://127.0.0.1:%d", port);
     c->op = (muster_store_op){.kind = MUSTER_STORE_SET, .key = key, .key_bytes = sizeof key - 1};
     c->op.value = value;
     c->op.value_bytes = sizeof value;
-    if (muster_context_create(NULL, &c->context, &error) != MUSTER_OK ||
+    if (muster_context_create(&config, &c->context, &error) != MUSTER_OK ||
         muster_store_open(c->context, url, strlen(url), NULL, 30000000000, &c->store, &error) != MUSTER_OK ||
         muster_store_do(c->store, &c->op, 1, -1, NULL, &error) != MUSTER_OK)
         die("open", error.message);
@@ -173,13 +176,15 @@ static void set_up_muster(client *c, int port, int set) {
 }
 
 int main(int argc, char **argv) {
-    const char *over = "muster", *op = "set", *program = "etcd";
+    const char *over = "muster", *op = "set", *program = "etcd", *context = "thread";
     double seconds = 1;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--over"))
             over = argv[i + 1];
         else if (!strcmp(argv[i], "--op"))
             op = argv[i + 1];
+        else if (!strcmp(argv[i], "--context"))
+            context = argv[i + 1];
         else if (!strcmp(argv[i], "--etcd"))
             program = argv[i + 1];
         else if (!strcmp(argv[i], "--scale"))
@@ -195,7 +200,7 @@ int main(int argc, char **argv) {
     if (!strncmp(over, "curl", 4))
         set_up_curl(&c, port, set, !strcmp(over, "curl-once"));
     else
-        set_up_muster(&c, port, set);
+        set_up_muster(&c, port, set, !strcmp(context, "external"));
     static double samples[most_samples];
     int count = 0;
     for (int i = 0; i < 100; i++) ask_once(&c);

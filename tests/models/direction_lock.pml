@@ -108,7 +108,7 @@ inline unlock_word(me) {
 #else
     :: atomic { changes < 2 && word == HELD -> owner = me + 4 * changes }
 #endif
-    :: else
+    :: true /* it has not held the lock often enough in a row */
     fi;
     touch;
     atomic {
