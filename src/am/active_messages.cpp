@@ -169,20 +169,19 @@ Result<uint32_t> ActiveMessages::add_peer(Stream &stream) {
 
 // ---- requests
 
-Result<void> ActiveMessages::check(const Request &request, Ref<AmPeer> &out_peer, uint32_t &out_limit) {
-    out_peer = peer(request.peer);
-    if (!out_peer) return Error::make(MUSTER_E_ARG, "there is no peer %u", request.peer);
-    out_limit = out_peer->limits().max_bytes;
+Result<void> ActiveMessages::check(const Request &request, const AmPeer *to) const noexcept {
+    if (to == nullptr) return Error::make(MUSTER_E_ARG, "there is no peer %u", request.peer);
     if (request.payload().total() > settings.limits.max_bytes)
         return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and max_bytes is %u", request.payload().total(),
                            settings.limits.max_bytes);
     return {};
 }
 
-ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &deadline, Ref<AmCall> made) {
+ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &deadline, Ref<AmCall> made,
+                                              Ref<AmPeer> to_peer) {
     Started started;
-    uint32_t limit = 0;
-    if (auto good = check(request, started.peer, limit); !good) {
+    started.peer = std::move(to_peer);
+    if (auto good = check(request, started.peer.get()); !good) {
         started.why = good.error();
         return started;
     }
@@ -212,7 +211,7 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
             to.write_directly(head, payload, deadline);
             context_->notify(changed_);
         }
-        started.call = made;
+        started.call = std::move(made);
         return started;
     }
     if (to.has_ended(&started.why)) return started;
@@ -230,10 +229,10 @@ AmCall::Outcome ActiveMessages::call(const Request &request, Deadline &deadline)
     TraceSpan span(TraceSpan::Later(), request.category, request.name);
     Reader reader(*this, peer(request.peer)); // before the request is made, so that its reply wakes no other thread
     Deadline once(0);
-    Started started = start(request, reader.take() ? once : deadline);
+    Started started = start(request, reader.take() ? once : deadline, {}, reader.peer());
     if (started.why.status == MUSTER_TIMEOUT && reader.has() && !deadline.look_once()) {
         reader.leave(); // there is no room, and others may have to read before there is
-        started = start(request, deadline);
+        started = start(request, deadline, {}, reader.peer());
     }
     if (span.is_written() && started.call) span.begun(started.peer->flow_to(started.call->id));
     return finish(started, deadline, &reader);
@@ -251,9 +250,9 @@ AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline, Rea
 }
 
 Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_t tag, int32_t kind) {
-    Ref<AmPeer> to;
-    uint32_t limit = 0;
-    if (auto good = check(request, to, limit); !good) return good;
+    const Ref<AmPeer> to = peer(request.peer);
+    if (auto good = check(request, to.get()); !good) return good;
+    const uint32_t limit = to->limits().max_bytes;
     if (const size_t bytes = request.payload().total(); to->has_limits() && bytes > limit)
         return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", bytes, limit);
     const auto made = make_ref<AmCall>(*context_, request.reply, request.capacity, queue == nullptr, kind);

@@ -72,6 +72,7 @@ class ActiveMessages final : public Object, private Source {
         bool take() noexcept;        // is it this thread's now?
         void expect_much() noexcept; // it reads large replies until it leaves
         bool has() const noexcept { return has_; }
+        const Ref<AmPeer> &peer() const noexcept { return peer_; }
         void leave() noexcept;
         void read_until_over(AmCall &call, Deadline &deadline) noexcept;
 
@@ -103,7 +104,9 @@ class ActiveMessages final : public Object, private Source {
     };
     // `made`: the call, of the caller's; by default a new one. `reader`: of this thread, where only the deadline and
     // the reply end its wait; it may keep the role afterwards.
-    Started start(const Request &request, Deadline &deadline, Ref<AmCall> made = {});
+    Started start(const Request &request, Deadline &deadline, Ref<AmCall> made = {}) {
+        return start(request, deadline, std::move(made), peer(request.peer));
+    }
     AmCall::Outcome finish(Started &started, Deadline &deadline, Reader *reader);
     AmCall::Outcome finish(Started &started, Deadline &deadline) {
         Reader reader(*this, started.peer);
@@ -132,7 +135,8 @@ class ActiveMessages final : public Object, private Source {
     ActiveMessages(Context &context, Settings what, Ref<Queue> events);
     ~ActiveMessages() override = default;
     Object &owner() noexcept override { return *this; }
-    Result<void> check(const Request &request, Ref<AmPeer> &out_peer, uint32_t &out_limit);
+    Started start(const Request &request, Deadline &deadline, Ref<AmCall> made, Ref<AmPeer> to);
+    Result<void> check(const Request &request, const AmPeer *to) const noexcept;
     void enter() noexcept;
     void turn() noexcept;
     void end_at_loop() noexcept;

@@ -38,18 +38,18 @@ class AmCall final : public Object, public QueueOperation {
 
     // Without data: it is in its place.
     void answer(Status status, const unsigned char *data, size_t bytes) noexcept {
-        unless_over([&] {
+        const bool fits = reply_ == nullptr || bytes <= capacity_;
+        Outcome outcome;
+        if (!fits && status >= 0)
+            outcome.why = Error::make(MUSTER_E_LIMIT, "the reply has %zu bytes, and there is room for %zu", bytes,
+                                      capacity_);
+        else if (status != MUSTER_OK)
+            outcome.why = Error::from_status(status);
+        outcome.bytes = entry_bytes_ == UINT64_MAX ? bytes : fits && status >= 0 ? entry_bytes_ : 0;
+        complete(std::move(outcome), [&] {
             if (reply_ != nullptr && data != nullptr && bytes != 0)
                 std::copy_n(data, std::min(bytes, capacity_), place());
         });
-        const bool fits = reply_ == nullptr || bytes <= capacity_;
-        end(!fits && status >= 0
-                ? Error::make(MUSTER_E_LIMIT, "the reply has %zu bytes, and there is room for %zu", bytes, capacity_)
-            : status == MUSTER_OK ? Error()
-                                  : Error::from_status(status),
-            entry_bytes_ == UINT64_MAX ? bytes
-            : fits && status >= 0      ? entry_bytes_
-                                       : 0);
     }
     void end(const Error &why, size_t bytes = 0) noexcept {
         Outcome outcome;

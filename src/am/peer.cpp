@@ -304,7 +304,7 @@ bool AmPeer::begin_reading(bool is_loop) noexcept {
     const std::lock_guard hold(lock_);
     if (ended_) return false;
     if (is_read_) {
-        loop_was_refused_ = loop_was_refused_ || is_loop;
+        if (is_loop) loop_was_refused_.store(true, std::memory_order_release);
         return false;
     }
     if (!is_loop && placed.to != nullptr) return false; // memory of the host: the loop thread reads until it is full
@@ -315,12 +315,7 @@ bool AmPeer::begin_reading(bool is_loop) noexcept {
 bool AmPeer::leave_reading() noexcept {
     const std::lock_guard hold(lock_);
     is_read_ = false;
-    return std::exchange(loop_was_refused_, false);
-}
-
-void AmPeer::forget_refusal() noexcept {
-    const std::lock_guard hold(lock_);
-    loop_was_refused_ = false;
+    return loop_was_refused_.exchange(false, std::memory_order_relaxed);
 }
 
 bool AmPeer::defer(Frame frame) {
@@ -328,16 +323,19 @@ bool AmPeer::defer(Frame frame) {
     const size_t size = frame.size();
     deferred_.push_back(std::move(frame));
     deferred_bytes_ += size;
-    deferred_count_.fetch_add(1, std::memory_order_relaxed); // only readers of the stream look, one at a time
+    // relaxed: those that look have had the role of the reader, or the lock, since
+    deferred_count_.fetch_add(1, std::memory_order_relaxed);
     return deferred_.size() <= own_.max_requests;
 }
 
 bool AmPeer::defers_much() noexcept {
+    if (!has_deferred()) return false;
     const std::lock_guard hold(lock_);
     return deferred_bytes_ > max_deferred_bytes;
 }
 
 std::vector<AmPeer::Frame> AmPeer::take_deferred() noexcept {
+    if (!has_deferred()) return {};
     const std::lock_guard hold(lock_);
     deferred_bytes_ = 0;
     return std::exchange(deferred_, {});

@@ -82,7 +82,11 @@ class AmPeer final : public Object {
     // does not get it reads later: leave_reading() is true, and the caller has it read.
     bool begin_reading(bool is_loop) noexcept;
     bool leave_reading() noexcept;
-    void forget_refusal() noexcept; // the reader will check for bytes once more
+    // The reader will check for bytes once more. acquire: it finds those that the loop thread has seen before.
+    void forget_refusal() noexcept {
+        if (loop_was_refused_.load(std::memory_order_relaxed))
+            loop_was_refused_.exchange(false, std::memory_order_acquire);
+    }
     // Requests that another thread than the loop's has read. The loop thread executes them before what it reads itself,
     // and does not need the role for that: its holder may wait for a peer that waits for them. False: too many.
     using Frame = std::vector<unsigned char>;
@@ -154,7 +158,8 @@ class AmPeer final : public Object {
     std::atomic<bool> ended_{false}; // set under the lock
     bool is_written_ = false;        // a thread writes without the lock; what others write waits in out_
     Error why_;
-    bool is_read_ = false, loop_was_refused_ = false;
+    bool is_read_ = false;
+    std::atomic<bool> loop_was_refused_{false}; // set under the lock
     std::vector<Frame> deferred_;
     size_t deferred_bytes_ = 0;
     std::atomic<uint32_t> deferred_count_{0}; // those included that are being executed

@@ -26,18 +26,12 @@ void QueueOperation::withdraw() noexcept {
     queue->unreserve(*this);
 }
 
-bool QueueOperation::complete(Outcome &&outcome) noexcept {
-    const Ref<Object> alive(&owner());
-    Ref<Queue> queue;
-    bool is_at_loop = false;
-    {
-        const std::lock_guard hold(lock_);
-        if (is_over()) return false;
-        is_at_loop = is_at_loop_;
-        queue = std::move(queue_);
-        if (!queue) outcome_ = std::move(outcome);
-        over_.store(true, std::memory_order_release);
-    }
+void QueueOperation::complete_held(Outcome &&outcome, std::unique_lock<std::mutex> &hold) noexcept {
+    const bool is_at_loop = is_at_loop_;
+    const Ref<Queue> queue = std::move(queue_);
+    if (!queue) outcome_ = std::move(outcome);
+    over_.store(true, std::memory_order_release);
+    hold.unlock();
     // Before the entry: a queue that closes may wait here, and Queue::complete() for that queue.
     ended_.notify_all();
     if (!queue) {
@@ -53,12 +47,11 @@ bool QueueOperation::complete(Outcome &&outcome) noexcept {
         entry.error = outcome.why;
         queue->complete(std::move(entry), this);
     }
-    if (!is_at_loop) return true;
+    if (!is_at_loop) return;
     if (context_.on_loop())
         at_loop_.forget();
     else
         at_loop_.forgetting.post(context_);
-    return true;
 }
 
 void QueueOperation::block_until_over() noexcept {

@@ -48,11 +48,24 @@ class QueueOperation : public QueueUser {
     QueueOperation(Context &context, int32_t kind) noexcept : context_(context), kind_(kind) {}
     ~QueueOperation() override = default;
     // The first call counts: false if the operation was over, and then the outcome is untouched.
-    bool complete(Outcome &&outcome) noexcept;
+    bool complete(Outcome &&outcome) noexcept {
+        return complete(std::move(outcome), [] {});
+    }
+    // The same; runs `body` before, with the lock of the operation held.
+    template <class Body>
+    bool complete(Outcome &&outcome, const Body &body) noexcept {
+        std::unique_lock hold(lock_);
+        if (is_over()) return false;
+        body();
+        const Ref<Object> alive(&owner());
+        complete_held(std::move(outcome), hold);
+        return true;
+    }
     // The outcome of an operation without a queue. `interrupted` is called with each status with which the wait ends
     // before the operation is over, and has it end; see Context::wait().
     template <class Interrupted>
     Outcome wait(Deadline &deadline, const Interrupted &interrupted) {
+        if (is_over()) return std::move(outcome_); // acquire: the outcome was written before
         const auto look = [this] { return Status{is_over() ? MUSTER_OK : MUSTER_AGAIN}; };
         for (Status status; (status = context_.wait(signal_, deadline, lock_, look)) != MUSTER_OK;) interrupted(status);
         return std::move(outcome_);
@@ -75,6 +88,7 @@ class QueueOperation : public QueueUser {
     std::mutex lock_;                       // guards what is named below, and what a derived class names
 
   private:
+    void complete_held(Outcome &&outcome, std::unique_lock<std::mutex> &hold) noexcept; // unlocks
     bool cancel_operation(uint64_t tag) noexcept final;
     // The nodes at the loop, which keep the operation alive while they are due.
     struct AtLoop {
