@@ -41,8 +41,8 @@ class AmCall final : public Object, public QueueOperation {
         const bool fits = reply_ == nullptr || bytes <= capacity_;
         Outcome outcome;
         if (!fits && status >= 0)
-            outcome.why = Error::make(MUSTER_E_LIMIT, "the reply has %zu bytes, and there is room for %zu", bytes,
-                                      capacity_);
+            outcome.why =
+                Error::make(MUSTER_E_LIMIT, "the reply has %zu bytes, and there is room for %zu", bytes, capacity_);
         else if (status != MUSTER_OK)
             outcome.why = Error::from_status(status);
         outcome.bytes = entry_bytes_ == UINT64_MAX ? bytes : fits && status >= 0 ? entry_bytes_ : 0;
