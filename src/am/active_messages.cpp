@@ -9,7 +9,6 @@
 namespace muster {
 
 namespace {
-constexpr uint32_t max_peers = 65536;
 constexpr uint32_t event_queue_spare = 1024; // entries that are no readiness: none; readiness needs no slot
 constexpr size_t in_buffer_bytes = 128 * 1024;
 } // namespace
@@ -55,14 +54,14 @@ void ActiveMessages::turn() noexcept {
         again.swap(again_);
     }
     for (const uint32_t number : again)
-        if (const Ref<AmPeer> one = peer(number)) read(*one, true);
+        if (AmPeer *const one = peer(number)) read(*one, true);
     if (polled_.empty()) poll_for_ns_ = can_poll_ ? polling_.window_ns() : 0;
     for (;;) {
         muster_completion entry;
         Error error;
         Deadline once(0);
         if (events_->next(once, &entry, &error) != MUSTER_OK) break; // it is armed again
-        const Ref<AmPeer> one = peer(static_cast<uint32_t>(entry.tag));
+        AmPeer *const one = peer(static_cast<uint32_t>(entry.tag));
         if (!one || entry.kind != MUSTER_EVENT_READY) continue;
         if (entry.events & MUSTER_STREAM_WRITABLE) {
             one->flush();
@@ -70,7 +69,7 @@ void ActiveMessages::turn() noexcept {
             give_bulk_writing(*one);
         }
         if (!(entry.events & (MUSTER_STREAM_READABLE | MUSTER_STREAM_ENDED))) continue;
-        if (poll_for_ns_ == 0 || !read(*one, false) || !poll_for(one)) read(*one, true);
+        if (poll_for_ns_ == 0 || !read(*one, false) || !poll_for(*one)) read(*one, true);
     }
     if (!polled_.empty()) poll();
 }
@@ -97,8 +96,8 @@ void ActiveMessages::disconnect(AmPeer &peer, const Error &why, std::string_view
 void ActiveMessages::end_all(const Error &why) noexcept {
     const Ref<ActiveMessages> self(this);
     for (uint32_t number = 0;; number++) {
-        const Ref<AmPeer> one = peer(number);
-        if (!one) return;
+        AmPeer *const one = peer(number);
+        if (one == nullptr) return;
         end_peer(*one, why, why.message);
     }
 }
@@ -140,23 +139,20 @@ Status ActiveMessages::set_handler(uint32_t number, Handler handler) noexcept {
     return MUSTER_OK;
 }
 
-Ref<AmPeer> ActiveMessages::peer(uint32_t number) noexcept {
-    const std::lock_guard hold(lock_);
-    return number < peers_.size() ? peers_[number] : Ref<AmPeer>();
-}
-
 Result<uint32_t> ActiveMessages::add_peer(Stream &stream) {
     Ref<AmPeer> made;
     uint32_t number = 0;
     {
         const std::lock_guard hold(lock_);
         if (closed_) return Error::make(MUSTER_E_CLOSED, "the endpoint is closed");
-        if (peers_.size() == max_peers) return Error::make(MUSTER_E_LIMIT, "the endpoint has %u peers", max_peers);
-        number = static_cast<uint32_t>(peers_.size());
-        peers_.reserve(peers_.size() + 1);
+        number = peer_count_.load(std::memory_order_relaxed);
+        if (number == max_peers) return Error::make(MUSTER_E_LIMIT, "the endpoint has %u peers", max_peers);
+        std::unique_ptr<PeerBlock> &block = peers_[number / peers_per_block];
+        if (!block) block = std::make_unique<PeerBlock>();
         made = make_ref<AmPeer>(stream, number, settings.limits);
         made->hello(); // before any request
-        peers_.push_back(made);
+        (*block)[number % peers_per_block] = made;
+        peer_count_.store(number + 1, std::memory_order_release);
     }
     const uint32_t events = MUSTER_STREAM_READABLE | MUSTER_STREAM_WRITABLE | MUSTER_STREAM_ENDED;
     if (const Status status = stream.watch(events, events_.get(), number); status < 0) {
@@ -178,10 +174,10 @@ Result<void> ActiveMessages::check(const Request &request, const AmPeer *to) con
 }
 
 ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &deadline, Ref<AmCall> made,
-                                              Ref<AmPeer> to_peer) {
+                                              AmPeer *to_peer) {
     Started started;
-    started.peer = std::move(to_peer);
-    if (auto good = check(request, started.peer.get()); !good) {
+    started.peer = to_peer;
+    if (auto good = check(request, to_peer); !good) {
         started.why = good.error();
         return started;
     }
@@ -189,7 +185,7 @@ ActiveMessages::Started ActiveMessages::start(const Request &request, Deadline &
         started.why = Error::make(MUSTER_E_WOULD_DEADLOCK, "a call of a peer on the thread of the library");
         return started;
     }
-    AmPeer &to = *started.peer;
+    AmPeer &to = *to_peer;
     if (!made) {
         made = make_ref<AmCall>(*context_, request.reply, request.capacity, false);
         made->set_reader();
@@ -250,8 +246,8 @@ AmCall::Outcome ActiveMessages::finish(Started &started, Deadline &deadline, Rea
 }
 
 Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_t tag, int32_t kind) {
-    const Ref<AmPeer> to = peer(request.peer);
-    if (auto good = check(request, to.get()); !good) return good;
+    AmPeer *const to = peer(request.peer);
+    if (auto good = check(request, to); !good) return good;
     const uint32_t limit = to->limits().max_bytes;
     if (const size_t bytes = request.payload().total(); to->has_limits() && bytes > limit)
         return Error::make(MUSTER_E_ARG, "the request has %zu bytes, and the peer accepts %u", bytes, limit);
@@ -280,17 +276,17 @@ Result<void> ActiveMessages::begin(const Request &request, Queue *queue, uint64_
 
 Status ActiveMessages::flush(uint32_t which, Deadline &deadline) noexcept {
     const bool all = which == UINT32_MAX;
-    if (!all && !peer(which)) return MUSTER_E_ARG;
+    if (!all && peer(which) == nullptr) return MUSTER_E_ARG;
     uint32_t count = 0;
     {
         const std::lock_guard hold(lock_);
         if (closed_) return MUSTER_E_CLOSED;
-        count = static_cast<uint32_t>(peers_.size());
+        count = peer_count_.load(std::memory_order_relaxed);
     }
     Status first = MUSTER_OK;
     for (uint32_t number = all ? 0 : which; number < (all ? count : which + 1); number++) {
-        const Ref<AmPeer> one = peer(number);
-        const Status status = context_->wait(changed_, deadline, [&one] { return one->outstanding() == 0; });
+        AmPeer *const one = peer(number);
+        const Status status = context_->wait(changed_, deadline, [one] { return one->outstanding() == 0; });
         if (status != MUSTER_OK) return status;
         const Status failure = one->take_failure();
         if (first == MUSTER_OK) first = failure;

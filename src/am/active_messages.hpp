@@ -58,27 +58,32 @@ class ActiveMessages final : public Object, private Source {
     Status set_handler(uint32_t number, Handler handler) noexcept;
     // The peer has the handle of the stream if the result is a success.
     Result<uint32_t> add_peer(Stream &stream);
-    Ref<AmPeer> peer(uint32_t number) noexcept; // empty: no such peer
+    // NULL: no such peer. Peers exist as long as their endpoint.
+    AmPeer *peer(uint32_t number) const noexcept {
+        return number < peer_count_.load(std::memory_order_acquire) // pairs with add_peer()
+                   ? (*peers_[number / peers_per_block])[number % peers_per_block].get()
+                   : nullptr;
+    }
 
     // The role of the reader, for a thread that waits for replies: it saves a change from thread to thread. Meanwhile
     // the watch is not armed, so that bytes do not wake the loop thread, too. A thread with the role waits for nothing
     // else: the peer may wait for this side to read.
     class Reader {
       public:
-        Reader(ActiveMessages &am, Ref<AmPeer> peer) noexcept : am_(am), peer_(std::move(peer)) {}
+        Reader(ActiveMessages &am, AmPeer *peer) noexcept : am_(am), peer_(peer) {}
         Reader(const Reader &) = delete;
         Reader &operator=(const Reader &) = delete;
         ~Reader() { leave(); }
         bool take() noexcept;        // is it this thread's now?
         void expect_much() noexcept; // it reads large replies until it leaves
         bool has() const noexcept { return has_; }
-        const Ref<AmPeer> &peer() const noexcept { return peer_; }
+        AmPeer *peer() const noexcept { return peer_; }
         void leave() noexcept;
         void read_until_over(AmCall &call, Deadline &deadline) noexcept;
 
       private:
         ActiveMessages &am_;
-        const Ref<AmPeer> peer_;
+        AmPeer *const peer_; // or NULL
         bool has_ = false, expects_much_ = false;
     };
 
@@ -98,7 +103,7 @@ class ActiveMessages final : public Object, private Source {
     AmCall::Outcome call(const Request &request, Deadline &deadline);
     // The two halves of it: makes the request, once there is room; and waits for the reply. Without a call: `why`.
     struct Started {
-        Ref<AmPeer> peer;
+        AmPeer *peer = nullptr;
         Ref<AmCall> call;
         Error why;
     };
@@ -135,7 +140,7 @@ class ActiveMessages final : public Object, private Source {
     ActiveMessages(Context &context, Settings what, Ref<Queue> events);
     ~ActiveMessages() override = default;
     Object &owner() noexcept override { return *this; }
-    Started start(const Request &request, Deadline &deadline, Ref<AmCall> made, Ref<AmPeer> to);
+    Started start(const Request &request, Deadline &deadline, Ref<AmCall> made, AmPeer *to);
     Result<void> check(const Request &request, const AmPeer *to) const noexcept;
     void enter() noexcept;
     void turn() noexcept;
@@ -147,7 +152,7 @@ class ActiveMessages final : public Object, private Source {
     bool read(AmPeer &peer, bool arms) noexcept;
     void read_later(AmPeer &peer) noexcept;
     void poll() noexcept;
-    bool poll_for(const Ref<AmPeer> &peer) noexcept;
+    bool poll_for(AmPeer &peer) noexcept;
     void end_for_memory(AmPeer &peer) noexcept;
     Status read_once(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms = true);
     Status try_read(AmPeer &peer, unsigned char *buffer, size_t capacity, Deadline &deadline, bool arms) noexcept;
@@ -175,10 +180,14 @@ class ActiveMessages final : public Object, private Source {
     const Ref<Queue> events_;                   // readiness of the streams, for the loop thread
     std::array<Handler, am_handlers> handlers_; // each is set once, under lock_, before requests for it arrive
     std::array<std::atomic<bool>, am_handlers> has_handler_{}; // release after it is set; pairs with execute()
+    // In blocks that never move: any thread reads those that are counted, without the lock.
+    static constexpr uint32_t max_peers = 65536, peers_per_block = 256;
+    using PeerBlock = std::array<Ref<AmPeer>, peers_per_block>;
+    std::array<std::unique_ptr<PeerBlock>, max_peers / peers_per_block> peers_;
+    std::atomic<uint32_t> peer_count_{0}; // release after the peer was written
     std::mutex execution_lock_;
     std::shared_mutex memory_lock_; // shared by those that use the memory; close() waits for them
     std::mutex lock_;               // guards the rest
-    std::vector<Ref<AmPeer>> peers_;
     bool closed_ = false;
     std::vector<uint32_t> again_; // peers that the loop thread reads in its next turn
     Signal changed_;              // a reply has arrived, or a peer has room or has ended
@@ -188,7 +197,7 @@ class ActiveMessages final : public Object, private Source {
     const bool can_poll_;
     int64_t poll_for_ns_ = 0, last_request_ns_ = 0;
     struct Polled {
-        Ref<AmPeer> peer;
+        AmPeer *peer;
         uint64_t seen; // bytes of shared memory
     };
     std::vector<Polled> polled_; // their watches are not armed, until no request has come for poll_for_ns_

@@ -53,8 +53,8 @@ Status with_peer(muster_am *am, uint32_t peer, Body &&body) noexcept {
     return boundary(nullptr, [&]() -> Result<void> {
         if (auto good = check_am(am); !good) return good;
         const Ref<ActiveMessages> self(unwrap(am));
-        const Ref<AmPeer> one = self->peer(peer);
-        if (!one) return Error::from_status(MUSTER_E_ARG);
+        AmPeer *const one = self->peer(peer);
+        if (one == nullptr) return Error::from_status(MUSTER_E_ARG);
         return body(*self, *one);
     });
 }

@@ -262,7 +262,8 @@ uint32_t AmPeer::outstanding() noexcept {
 }
 
 bool AmPeer::has_ended(Error *why) noexcept {
-    const std::lock_guard hold(lock_);
+    if (!has_ended()) return false;
+    const std::lock_guard hold(lock_); // why_ is written after the mark
     if (ended_ && why != nullptr) *why = why_;
     return ended_;
 }

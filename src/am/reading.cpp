@@ -95,10 +95,10 @@ void ActiveMessages::poll() noexcept {
 }
 
 // False: it cannot be polled.
-bool ActiveMessages::poll_for(const Ref<AmPeer> &one) noexcept {
+bool ActiveMessages::poll_for(AmPeer &one) noexcept {
     try {
-        const auto is_it = [&one](const Polled &other) { return other.peer.get() == one.get(); };
-        if (std::none_of(polled_.begin(), polled_.end(), is_it)) polled_.push_back({one, UINT64_MAX});
+        const auto is_it = [&one](const Polled &other) { return other.peer == &one; };
+        if (std::none_of(polled_.begin(), polled_.end(), is_it)) polled_.push_back({&one, UINT64_MAX});
     } catch (const std::bad_alloc &) {
         return false;
     }
@@ -134,7 +134,7 @@ void ActiveMessages::stream_ended(AmPeer &from) noexcept {
 
 bool ActiveMessages::Reader::take() noexcept {
     Context &context = am_.context();
-    if (has_ || !peer_ || context.external() || context.on_loop()) return has_;
+    if (has_ || peer_ == nullptr || context.external() || context.on_loop()) return has_;
     has_ = peer_->begin_reading(false);
     if (has_) peer_->stream().disarm_reading();
     return has_;

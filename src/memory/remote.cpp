@@ -65,31 +65,35 @@ RemoteLocales::~RemoteLocales() {
 }
 
 bool RemoteLocales::has_ended(uint32_t locale, Error *why) noexcept {
-    const Ref<AmPeer> peer = am_->peer(peers_[locale]);
-    return peer && peer->has_ended(why);
+    AmPeer *const peer = am_->peer(peers_[locale]);
+    return peer != nullptr && peer->has_ended(why);
 }
 
 // ---- at the locale that makes a request
 
 Status RemoteLocales::run(const muster_memory_operation &what, Deadline &deadline, muster_memory_result &out) noexcept {
     try {
-        if (what.kind == MUSTER_MEMORY_PUT || what.kind == MUSTER_MEMORY_GET) {
+        const bool is_put = what.kind == MUSTER_MEMORY_PUT, is_get = what.kind == MUSTER_MEMORY_GET;
+        if ((is_put || is_get) && what.bytes >= direct_bytes) {
             const TraceSpan span("memory", name_of_operation(what));
             return copy(what, deadline);
         }
         char request[RemoteOperation::bytes];
         unsigned char reply[RemoteOperation::reply_bytes] = {};
         RemoteOperation::put(request, what);
+        void *const place = is_put ? nullptr : is_get ? what.local : reply;
+        const size_t capacity = is_put ? 0 : is_get ? what.bytes : sizeof reply;
         ActiveMessages::Request made{peers_[memory_.shape.locale_of(what.target)],
                                      number_of(MemoryHandler::run),
                                      request,
                                      sizeof request,
-                                     reply,
-                                     sizeof reply};
+                                     place,
+                                     capacity};
+        if (is_put) made.body = what.local, made.body_bytes = what.bytes;
         made.category = "memory", made.name = name_of_operation(what);
         const auto outcome = am_->call(made, deadline);
         if (outcome.why.status != MUSTER_OK && outcome.why.status != MUSTER_AGAIN) return outcome.why.status;
-        if (what.kind != MUSTER_MEMORY_WRITE) out = {get_u64(reply), get_u64(reply + 8)};
+        if (!is_put && !is_get && what.kind != MUSTER_MEMORY_WRITE) out = {get_u64(reply), get_u64(reply + 8)};
         return outcome.why.status;
     } catch (const std::bad_alloc &) {
         return MUSTER_E_NOMEM;
@@ -108,8 +112,9 @@ struct RemoteLocales::Lent {
     }
 };
 
-// In pieces, which the owner performs in their order: the signal is part of the last one. A get has the role of the
-// reader from its beginning, so that the replies are read to their places; a put writes directly, where it waits.
+// Of direct_bytes and more. In pieces, which the owner performs in their order: the signal is part of the last one. A
+// get has the role of the reader from its beginning, so that the replies are read to their places; a put writes
+// directly, where it waits.
 Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadline, Lent *lent) {
     Lent own;
     const bool may_read = lent == nullptr; // a begun copy does not read: the end of its queue ends its wait

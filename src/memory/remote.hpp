@@ -31,7 +31,7 @@ class RemoteLocales {
     // It has ended for another locale, so for all of them.
     void exclude(uint32_t locale) noexcept {
         const Error why = Error::make(MUSTER_E_PEER, "another locale cannot reach this one");
-        if (const Ref<AmPeer> peer = am_->peer(peers_[locale])) am_->disconnect(*peer, why, why.message);
+        if (AmPeer *const peer = am_->peer(peers_[locale])) am_->disconnect(*peer, why, why.message);
     }
     uint32_t requests(uint32_t locale) noexcept { return am_->peer(peers_[locale])->outstanding(); }
 
