@@ -41,6 +41,8 @@ void a_flood_of_requests(void **) {
         if (!peer) return f.note("peer: %s", peer.error().message);
         (void)near.detach(); // the endpoint has it
 
+        waiting_thread = std::this_thread::get_id(); // before handlers are executed
+
         // The peer: a hello, then the same request again and again; it reads what it gets, so that there is room.
         std::atomic<bool> over{false};
         std::thread flood([&] {
@@ -63,7 +65,6 @@ void a_flood_of_requests(void **) {
             while (get(*far, bytes, 1, sizeof bytes, second) == MUSTER_OK) {
             }
         });
-        waiting_thread = std::this_thread::get_id();
         while (by_loop == 0) std::this_thread::yield(); // the flood has come
         for (int round = 0; round < 3; round++) {
             const uint64_t before = by_waiting_thread;
