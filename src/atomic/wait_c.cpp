@@ -47,14 +47,15 @@ bool holds(const muster_atomic_condition &one, uint64_t seen) noexcept {
 
 // futex_waitv(2), newer than the headers of Debian 12's C library promise.
 struct WaitedFutex {
-    uint64_t expected = 0, address = 0;
-    uint32_t flags = 0, reserved = 0;
+    uint64_t expected, address;
+    uint32_t flags, reserved;
 };
 constexpr long futex_waitv_number = 449;
 constexpr uint32_t futex_32_bits = 2;
 
 class Futexes {
   public:
+    Futexes() noexcept {} // NOLINT(cppcoreguidelines-pro-type-member-init): those that are counted are written
     void add(const muster_atomic_condition &one, uint64_t seen) noexcept {
         const auto address = reinterpret_cast<uintptr_t>(one.cell);
         add(address, static_cast<uint32_t>(seen));
@@ -78,7 +79,7 @@ class Futexes {
 
   private:
     void add(uintptr_t address, uint32_t expected) noexcept {
-        list_[count_++] = {.expected = expected, .address = address, .flags = futex_32_bits};
+        list_[count_++] = {.expected = expected, .address = address, .flags = futex_32_bits, .reserved = 0};
     }
     std::array<WaitedFutex, size_t{2} * max_conditions> list_;
     uint32_t count_ = 0;

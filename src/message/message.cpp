@@ -6,6 +6,8 @@
 #include "queue/queue.hpp"
 
 #include <new>
+#include <optional>
+#include <pthread.h>
 
 namespace muster {
 
@@ -68,19 +70,25 @@ struct Spare {
 struct Spares {
     Spare *first;
     uint32_t count;
+    bool are_freed; // at the end of the thread
 };
 constinit thread_local Spares spares{};
-struct SparesEnd { // of the thread
-    void begin() noexcept {}
-    ~SparesEnd() {
-        spares.count = max_spares; // for messages that end after this
-        while (Spare *const one = spares.first) {
-            spares.first = one->next;
-            ::operator delete(one);
-        }
+
+void free_spares(void *) noexcept {
+    spares.count = max_spares; // for messages that end after this
+    while (Spare *const one = spares.first) {
+        spares.first = one->next;
+        ::operator delete(one);
     }
-};
-thread_local SparesEnd spares_end;
+}
+// A key, not a C++ destructor: if there is no memory to register that, the C library ends the process.
+bool will_be_freed() noexcept {
+    static const std::optional<pthread_key_t> key = [] {
+        pthread_key_t made;
+        return pthread_key_create(&made, free_spares) == 0 ? std::optional(made) : std::nullopt;
+    }();
+    return key && pthread_setspecific(*key, &spares) == 0;
+}
 
 } // namespace
 
@@ -94,7 +102,7 @@ void *Message::operator new(size_t bytes) {
 
 void Message::operator delete(void *memory) noexcept {
     if (spares.count >= max_spares) return ::operator delete(memory);
-    if (spares.first == nullptr) spares_end.begin();
+    if (!spares.are_freed && !(spares.are_freed = will_be_freed())) return ::operator delete(memory);
     spares.first = new (memory) Spare{spares.first};
     spares.count++;
 }

@@ -13,6 +13,7 @@ namespace muster {
 
 // One entry with its detail. A value.
 struct Entry {
+    Entry() noexcept {} // not `= default`: see Result<void>. NOLINT(modernize-use-equals-default)
     muster_completion completion{};
     Error error;        // when completion.status < 0, or a log text
     Ref<Object> object; // the target of completion.object; passed to the host, or released with the queue

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -95,12 +96,15 @@ struct Fault {
     alarm(limit_s);
     const std::set<int> before = open_descriptors();
     track(with_stacks);
-    arm(fault.site == nullptr ? Mode::record : Mode::fail, fault.site, fault.call, fault.os_errno);
-    try {
-        scenario.run();
-    } catch (const Ended &) {
-    }
-    disarm();
+    std::thread([&] { // what the library keeps for a thread ends with it
+        arm(fault.site == nullptr ? Mode::record : Mode::fail, fault.site, fault.call, fault.os_errno);
+        try {
+            scenario.run();
+        } catch (const Ended &) {
+        }
+        disarm();
+    })
+        .join();
     // Threads that end and descriptors that they hold may take a moment after the call that ends them.
     const int64_t end = now_ns() + 3 * second;
     std::string leaked;

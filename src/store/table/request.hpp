@@ -101,6 +101,10 @@ class StoreResult final : public Object {
 
 // The result of a request.
 struct StoreAnswer {
+    // With bodies: the braces of an aggregate write zeros to all of it first (see Result<void>).
+    StoreAnswer() noexcept {} // NOLINT(modernize-use-equals-default)
+    StoreAnswer(const Error &why, Ref<StoreResult> with, bool has_changed = false) noexcept
+        : error(why), result(std::move(with)), changed(has_changed) {}
     Error error;             // MUSTER_OK, MUSTER_E_CHANGED or why nothing was done
     Ref<StoreResult> result; // with these two
     bool changed = false;    // something is otherwise than before
