@@ -40,6 +40,7 @@ void QueueOperation::complete_held(Outcome &&outcome, std::unique_lock<std::mute
         Entry entry;
         entry.completion.kind = kind_;
         entry.completion.tag = tag_;
+        // NOLINTNEXTLINE(bugprone-use-after-move): it was moved only if there is no queue
         entry.completion.status = outcome.why.status;
         entry.completion.bytes = outcome.bytes;
         entry.completion.object = outcome.handle;

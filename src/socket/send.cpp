@@ -178,6 +178,7 @@ Status Socket::push(SocketPeer &peer, Message &message) {
         if (!waits) peer.stream.abort(0, "out of memory"); // a part of the message was written
         throw;
     }
+    // NOLINTNEXTLINE(bugprone-use-after-move): it was moved only if the status is AGAIN
     if (status != MUSTER_AGAIN && outgoing.has_slot) settings.queue->unreserve();
     if (status < 0) {
         outgoing.message.detach();

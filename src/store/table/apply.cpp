@@ -23,8 +23,9 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
         return first.front();
     }
     if (Ref<StoreResult> instead = conditions(request)) {
-        who.answer = {Error::make(MUSTER_E_CHANGED, "%s", request.what_does_not_hold(*instead).c_str()),
-                      std::move(instead)};
+        who.answer.error = Error::make(MUSTER_E_CHANGED, "%s", request.what_does_not_hold(*instead).c_str());
+        who.answer.result = std::move(instead);
+        who.answer.changed = false;
         return nullptr;
     }
     auto result = who.spare ? std::move(who.spare) : make_ref<StoreResult>();
@@ -51,7 +52,9 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
     changes.keep(came);
     result->revision = revision_;
     result->prefix_bytes = request.prefix_bytes();
-    who.answer = {Error(), std::move(result), changes.any()};
+    who.answer.error = Error();
+    who.answer.result = std::move(result);
+    who.answer.changed = changes.any();
     return nullptr;
 }
 
