@@ -71,6 +71,24 @@ bool RemoteLocales::has_ended(uint32_t locale, Error *why) noexcept {
 
 // ---- at the locale that makes a request
 
+namespace {
+// Of an operation that is one message: a copy moves between the memory of the host and the peer, any other operation
+// has a result.
+ActiveMessages::Request request_of(const muster_memory_operation &what, uint32_t peer,
+                                   char (&head)[RemoteOperation::bytes], void *result, size_t result_bytes) noexcept {
+    RemoteOperation::put(head, what);
+    ActiveMessages::Request made{peer, number_of(MemoryHandler::run), head, sizeof head, result, result_bytes};
+    if (what.kind == MUSTER_MEMORY_GET) {
+        made.reply = what.local, made.capacity = what.bytes;
+    } else if (what.kind == MUSTER_MEMORY_PUT) {
+        made.reply = nullptr, made.capacity = 0;
+        made.body = what.local, made.body_bytes = what.bytes;
+    }
+    made.category = "memory";
+    return made;
+}
+} // namespace
+
 Status RemoteLocales::run(const muster_memory_operation &what, Deadline &deadline, muster_memory_result &out) noexcept {
     try {
         const bool is_put = what.kind == MUSTER_MEMORY_PUT, is_get = what.kind == MUSTER_MEMORY_GET;
@@ -80,17 +98,9 @@ Status RemoteLocales::run(const muster_memory_operation &what, Deadline &deadlin
         }
         char request[RemoteOperation::bytes];
         unsigned char reply[RemoteOperation::reply_bytes] = {};
-        RemoteOperation::put(request, what);
-        void *const place = is_put ? nullptr : is_get ? what.local : reply;
-        const size_t capacity = is_put ? 0 : is_get ? what.bytes : sizeof reply;
-        ActiveMessages::Request made{peers_[memory_.shape.locale_of(what.target)],
-                                     number_of(MemoryHandler::run),
-                                     request,
-                                     sizeof request,
-                                     place,
-                                     capacity};
-        if (is_put) made.body = what.local, made.body_bytes = what.bytes;
-        made.category = "memory", made.name = name_of_operation(what);
+        ActiveMessages::Request made =
+            request_of(what, peers_[memory_.shape.locale_of(what.target)], request, reply, sizeof reply);
+        made.name = name_of_operation(what);
         const auto outcome = am_->call(made, deadline);
         if (outcome.why.status != MUSTER_OK && outcome.why.status != MUSTER_AGAIN) return outcome.why.status;
         if (!is_put && !is_get && what.kind != MUSTER_MEMORY_WRITE) out = {get_u64(reply), get_u64(reply + 8)};
@@ -200,19 +210,9 @@ Status RemoteLocales::begin(const muster_memory_operation &what, muster_memory_r
             .status();
     }
     char request[RemoteOperation::bytes];
-    RemoteOperation::put(request, what);
-    void *const reply = is_get ? what.local : is_put ? nullptr : out;
-    const size_t capacity = reply == nullptr ? 0 : is_get ? what.bytes : sizeof *out;
-    ActiveMessages::Request made{peers_[memory_.shape.locale_of(what.target)],
-                                 number_of(MemoryHandler::run),
-                                 request,
-                                 sizeof request,
-                                 reply,
-                                 capacity,
-                                 is_put ? what.local : nullptr,
-                                 is_put ? what.bytes : 0,
-                                 what.bytes};
-    made.category = "memory";
+    ActiveMessages::Request made =
+        request_of(what, peers_[memory_.shape.locale_of(what.target)], request, out, out != nullptr ? sizeof *out : 0);
+    made.entry_bytes = what.bytes;
     return am_->begin(made, queue, tag, MUSTER_DONE_MEMORY).status();
 }
 
