@@ -85,6 +85,7 @@ class Rendezvous final : public Object {
     bool drop_handle() noexcept { return handles_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   private:
+    static Ref<Rendezvous> of(const Ref<Member> &member); // that was opened; without memory it is released
     ~Rendezvous() override {
         if (member_->forked()) return;
         member_->leave_queue();

@@ -125,6 +125,18 @@ Result<Ref<Store>> open_store_of_run(Context &context, std::string_view url, con
 
 } // namespace
 
+Ref<Rendezvous> Rendezvous::of(const Ref<Member> &member) {
+    Ref<Rendezvous> made;
+    try {
+        made = make_ref<Rendezvous>(member);
+    } catch (const std::bad_alloc &) { // the member is known to others already: to a provider, to the run
+        member->released();
+        throw;
+    }
+    member->open_events();
+    return made;
+}
+
 Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvous_config &config, Deadline &deadline) {
     auto settings = RendezvousSettings::read(config);
     if (!settings) return settings.error();
@@ -139,8 +151,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
             settings->url = *url;
             auto member = open_served_member(context, std::move(*settings), std::move(scheme), deadline);
             if (!member) return member.error();
-            (*member)->open_events();
-            return make_ref<Rendezvous>(std::move(*member));
+            return of(*member);
         }
     Ref<Store> store(unwrap(config.store));
     if (store && &store->context() != &context)
@@ -164,10 +175,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
         if (file && file->former()) {
             auto member = open_restarted_member(context, *settings, *file, *url, deadline);
             if (!member) return member.error();
-            if (*member) {
-                (*member)->open_events();
-                return make_ref<Rendezvous>(std::move(*member));
-            }
+            if (*member) return of(*member);
         }
         auto opened = file && file->living() ? open_store_of_run(context, *url, *file, attempt_ns, deadline)
                                              : Store::open(context, *url, {}, deadline);
@@ -179,8 +187,7 @@ Result<Ref<Rendezvous>> Rendezvous::open(Context &context, const muster_rendezvo
                       ? open_static_member(context, std::move(*settings), std::move(store))
                       : open_dynamic_member(context, std::move(*settings), *store, own_url, std::move(file), deadline);
     if (!member) return member.error();
-    (*member)->open_events();
-    return make_ref<Rendezvous>(std::move(*member));
+    return of(*member);
 }
 
 } // namespace muster

@@ -84,6 +84,9 @@ class ServedMember final : public Member {
         Ref<RendezvousOperation> operation;
         uint64_t id; // of its request; 0: about to be sent
     };
+    ~ServedMember() override {
+        if (opening_) opening_->set_member(nullptr); // where open() threw
+    }
     Error make_error(uint32_t what, Status status, std::string_view why) const noexcept;
     const char *find_refusal(uint32_t what, Status &status) const noexcept; // with the lock
     void send(const Ref<RendezvousOperation> &operation);
