@@ -144,9 +144,10 @@ void check_status(const char *function, muster_status status, const char *where)
 }
 
 muster_completion take(muster_queue *queue, int32_t kind, uint64_t tag, const char *function) {
+    constexpr int64_t longer = patience + 4 * second; // than the operation, whose own limit may be what ends it
     for (;;) {
         muster_completion entry{};
-        const muster_status status = CALL(muster_queue_next, queue, patience, &entry, &error);
+        const muster_status status = CALL(muster_queue_next, queue, longer, &entry, &error);
         if (status != MUSTER_OK)
             wrong("muster_queue_next gives %s; the completion of %s did not appear", muster_status_name(status),
                   function);
