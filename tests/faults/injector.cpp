@@ -209,7 +209,7 @@ class TableLocked {
 } // namespace
 
 void track(bool stacks) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef FAULTS_ADDRESS_SANITIZER
     return; // the sanitizer looks for leaks itself
 #endif
     with_stacks = stacks;

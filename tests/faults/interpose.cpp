@@ -125,7 +125,7 @@ using namespace faults;
     }
 
 // Memory.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef FAULTS_ADDRESS_SANITIZER
 extern "C" {
 void *__interceptor_malloc(size_t size);
 void *__interceptor_calloc(size_t count, size_t size);
