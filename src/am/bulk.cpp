@@ -37,7 +37,7 @@ class AmBulkTask final : public CallTask {
 // Only if a thread is free: those that are not may wait for what this task moves. Otherwise the loop thread moves it.
 bool ActiveMessages::add_bulk_task(AmPeer &peer, bool reads) noexcept {
     try {
-        return CallThreads::try_add_at_once(*make_ref<AmBulkTask>(*this, peer, reads));
+        return CallThreads::add_at_once(*make_ref<AmBulkTask>(*this, peer, reads));
     } catch (const std::bad_alloc &) {
         return false;
     }

@@ -26,7 +26,7 @@ bool EpochRounds::begin_round() noexcept {
     if (now < lease || !node_.lease_until_ns.compare_exchange_strong(lease, now + lease_ns, std::memory_order_relaxed))
         return false;
     if (!memory_.try_retain()) return false;
-    if (CallThreads::try_add(*this)) return true;
+    if (CallThreads::add(*this)) return true;
     node_.lease_until_ns.store(0, std::memory_order_relaxed);
     memory_.release();
     return false;

@@ -37,7 +37,7 @@ void MetricsPublication::wake() noexcept {
 void MetricsPublication::due() noexcept {
     const std::lock_guard hold(lock_);
     if (ended_ || is_calling_) return;
-    is_calling_ = CallThreads::try_add(*this);
+    is_calling_ = CallThreads::add(*this);
     if (!is_calling_) context_->loop().start_timer(timer_, now_ns() + interval_ns_); // no thread is left now
 }
 
@@ -98,7 +98,7 @@ void MetricsPublication::host_release() noexcept {
     if (!forked()) {
         const std::lock_guard hold(lock_);
         ended_ = true;
-        if (!is_calling_) is_calling_ = CallThreads::try_add(*this); // ends the lease
+        if (!is_calling_) is_calling_ = CallThreads::add(*this); // ends the lease
         wake_.post(*context_);
     }
     release();

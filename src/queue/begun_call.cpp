@@ -32,7 +32,7 @@ Result<void> BegunCall::begin(What what, muster_queue *queue, uint64_t tag) {
             return {};
         } catch (const std::bad_alloc &) { // as without a thread
         }
-    } else if (CallThreads::get().add(*call)) {
+    } else if (CallThreads::add(*call)) {
         return {};
     }
     {

@@ -21,27 +21,23 @@ CallThreads &CallThreads::get() {
     return *threads;
 }
 
-bool CallThreads::try_add(CallTask &task) noexcept {
+bool CallThreads::try_add(CallTask &task, bool may_wait) noexcept {
     try {
-        return get().add(task);
-    } catch (const std::bad_alloc &) {
-        return false;
-    }
-}
-
-bool CallThreads::try_add_at_once(CallTask &task) noexcept {
-    try {
-        return get().add(task, false);
+        return get().enqueue(task, may_wait);
     } catch (const std::bad_alloc &) {
         return false;
     }
 }
 
 bool CallThreads::add(CallTask &task) noexcept {
-    return add(task, true);
+    return try_add(task, true);
 }
 
-bool CallThreads::add(CallTask &task, bool may_wait) noexcept {
+bool CallThreads::add_at_once(CallTask &task) noexcept {
+    return try_add(task, false);
+}
+
+bool CallThreads::enqueue(CallTask &task, bool may_wait) noexcept {
     const std::lock_guard hold(lock_);
     if (!may_wait && idle_ <= count_ && threads_ == max_threads) return false;
     task.retain();
@@ -92,7 +88,7 @@ void CallSequence::add(std::function<void()> function) {
         functions_.push_back(std::move(function));
         if (std::exchange(runs_, true)) return;
     }
-    if (!threads.add(*this)) run(); // without a thread it blocks the caller
+    if (!threads.enqueue(*this, true)) run(); // without a thread it blocks the caller
 }
 
 void CallSequence::run() noexcept {

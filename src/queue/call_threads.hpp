@@ -21,17 +21,17 @@ class CallTask : public Object, public Listed<CallTask> {
 // abandoned at exit. Any thread.
 class CallThreads {
   public:
-    // Those of a parent process are not here.
-    static CallThreads &get();
-    // False: there is no thread, and none can be started.
-    bool add(CallTask &task) noexcept;
-    // The same, and false if there is no memory for the first call of a process.
-    static bool try_add(CallTask &task) noexcept;
+    // False: there is no thread and none can be started, or no memory for the first call of a process.
+    static bool add(CallTask &task) noexcept;
     // For a task on which calls that have a thread may wait: false also if it had to wait for one of these threads.
-    static bool try_add_at_once(CallTask &task) noexcept;
+    static bool add_at_once(CallTask &task) noexcept;
 
   private:
-    bool add(CallTask &task, bool may_wait) noexcept;
+    friend class CallSequence;
+
+    static CallThreads &get(); // std::bad_alloc; those of a parent process are not here
+    static bool try_add(CallTask &task, bool may_wait) noexcept;
+    bool enqueue(CallTask &task, bool may_wait) noexcept;
     static void *body(void *self);
     void work() noexcept;
 
