@@ -249,21 +249,27 @@ Result<void> Plugin::enter(muster_plugin_v1_fn entry) {
     }
     if (schemes_.empty() && stores_.empty())
         return Error::make(MUSTER_E_PLUGIN, "plug-in %s registers no scheme", path_.c_str());
+    size_t added = 0;
+    Result<void> published;
+    try {
+        published = publish(added);
+    } catch (const std::bad_alloc &) { // the caller disowns the plug-in, as after every error
+        published = Error::make(MUSTER_E_NOMEM, "load plug-in %s: out of memory", path_.c_str());
+    }
+    if (!published)
+        while (added != 0) Registry::of(context_).remove(schemes_[--added].name);
+    return published;
+}
+
+// Registers its schemes, of which `added` are known to the context then, and its stores.
+Result<void> Plugin::publish(size_t &added) {
     if (polls_)
         if (const Result<void> shared = context_.share(); !shared) return shared;
     Registry &registry = Registry::of(context_);
-    for (size_t i = 0; i < schemes_.size(); i++) {
-        const Result<void> added = registry.add(schemes_[i].name, schemes_[i].transport);
-        if (added) continue;
-        while (i-- != 0) registry.remove(schemes_[i].name);
-        return added.error();
-    }
-    for (const Ref<PluginStore> &store : stores_) {
-        const Result<void> added = store->publish();
-        if (added) continue;
-        for (const Scheme &scheme : schemes_) registry.remove(scheme.name);
-        return added.error();
-    }
+    for (; added < schemes_.size(); added++)
+        if (const Result<void> done = registry.add(schemes_[added].name, schemes_[added].transport); !done) return done;
+    for (const Ref<PluginStore> &store : stores_)
+        if (const Result<void> done = store->publish(); !done) return done;
     return {};
 }
 

@@ -38,6 +38,8 @@ class Plugin final {
     static Plugin &of(const muster_host *host) noexcept { return *static_cast<Plugin *>(host->library); }
 
   private:
+    Result<void> publish(size_t &added);
+
     friend struct HostFunctions; // the target of the table
     friend struct ::muster_watch;
     friend struct ::muster_timer;
