@@ -439,7 +439,7 @@ MUSTER_API muster_status muster_lease_keep(muster_lease *lease);
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_lease_end(muster_lease *lease, int64_t timeout_ns, muster_error *error);
 
-/** Begins to end a lease, as muster_lease_end() does; ::MUSTER_DONE_STORE has its status.
+/** Begins to end a lease, as muster_lease_end() does; ::MUSTER_DONE_STORE has its status, and no object.
  * @param[in]  lease       Lease to end.
  * @param[in]  timeout_ns  Maximum time until the store has answered, at least 1; -1: no limit.
  * @param[in]  queue       Queue of the same context for the completion.

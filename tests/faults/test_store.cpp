@@ -104,6 +104,7 @@ void use(muster_context *context, muster_queue *queue, muster_store *store) {
         }
         OK(muster_lease_end_begin, second_lease, patience, queue, 11, &error);
         const muster_completion over = take(queue, MUSTER_DONE_STORE, 11, "muster_lease_end");
+        EXPECT(over.object == nullptr);
         if (over.status != MUSTER_OK) expect_fault("muster_lease_end_begin", over.status);
         break;
     }

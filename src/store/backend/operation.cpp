@@ -355,7 +355,7 @@ void StoreOperation::finish(StoreAnswer last) noexcept {
         if (lease_ && last.result) {
             entry.completion.object = wrap(lease_.get());
             entry.object = lease_;
-        } else if (last.result) {
+        } else if (last.result && !request.of_lease()) {
             entry.completion.object = wrap(last.result.get());
             entry.object = std::move(last.result);
         }

@@ -170,7 +170,7 @@ extern "C" {
     pub fn muster_lease_keep(lease: *mut muster_lease) -> muster_status;
     /// Ends a lease at once: its keys are deleted at one moment.
     pub fn muster_lease_end(lease: *mut muster_lease, timeout_ns: i64, error: *mut muster_error) -> muster_status;
-    /// Begins to end a lease, as muster_lease_end() does; MUSTER_DONE_STORE has its status.
+    /// Begins to end a lease, as muster_lease_end() does; MUSTER_DONE_STORE has its status, and no object.
     pub fn muster_lease_end_begin(lease: *mut muster_lease, timeout_ns: i64, queue: *mut muster_queue, tag: u64, error: *mut muster_error) -> muster_status;
     /// Releases the handle.
     pub fn muster_lease_release(lease: *mut muster_lease);

@@ -166,7 +166,7 @@ push!(functions, :muster_lease_end => at_muster_lease_end)
 @inline muster_lease_end(lease, timeout_ns, error) =
     ccall(at_muster_lease_end[], muster_status, (Ptr{muster_lease}, Int64, Ptr{muster_error}), lease, timeout_ns, error)
 
-# Begins to end a lease, as muster_lease_end() does; ::MUSTER_DONE_STORE has its status.
+# Begins to end a lease, as muster_lease_end() does; ::MUSTER_DONE_STORE has its status, and no object.
 const at_muster_lease_end_begin = Ref{Ptr{Cvoid}}(C_NULL)
 push!(functions, :muster_lease_end_begin => at_muster_lease_end_begin)
 @inline muster_lease_end_begin(lease, timeout_ns, queue, tag, error) =
