@@ -116,6 +116,19 @@ void Queue::complete(Entry &&entry, QueueUser *user) noexcept {
     if (should_signal) s.signal();
 }
 
+void Queue::complete(QueueEndings &operations, size_t count) noexcept {
+    State &s = *state_;
+    std::unique_lock hold(s.lock);
+    for (size_t n = 0; n < count; n++)
+        if (QueueUser *const user = operations.user(n)) s.delist(*user, hold);
+    s.reserved -= static_cast<uint32_t>(count);
+    if (s.closed) return;
+    for (size_t n = 0; n < count; n++) s.push(operations.entry(n));
+    const bool should_signal = s.parking.pushed();
+    hold.unlock();
+    if (should_signal) s.signal();
+}
+
 bool Queue::try_post(Entry &&entry) noexcept {
     State &s = *state_;
     std::unique_lock hold(s.lock);

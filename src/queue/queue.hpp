@@ -78,6 +78,16 @@ class QueueUser {
     QueueUser *next_ = nullptr, *prev_ = nullptr;
 };
 
+// Operations of one queue that end together. Called with the lock of the queue.
+class QueueEndings {
+  public:
+    virtual QueueUser *user(size_t n) noexcept = 0; // as of complete()
+    virtual Entry entry(size_t n) noexcept = 0;
+
+  protected:
+    ~QueueEndings() = default;
+};
+
 class ServedRequests;
 
 // Any thread.
@@ -94,6 +104,8 @@ class Queue final : public Object {
     // Uses a reserved slot; cannot fail. On a closed queue the entry is dropped and its object released. The user that
     // it was reserved for is delisted.
     void complete(Entry &&entry, QueueUser *user = nullptr) noexcept;
+    // The same for several operations, under one lock. On a closed queue they keep their entries.
+    void complete(QueueEndings &operations, size_t count) noexcept;
     void unreserve(QueueUser &user) noexcept; // and delists it
     // Without a reservation; false when full or closed (log records, posts, requests).
     bool try_post(Entry &&entry) noexcept;
