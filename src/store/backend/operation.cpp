@@ -325,47 +325,82 @@ void StoreOperation::end_operations() noexcept {
 
 void StoreOperation::finish(StoreAnswer last) noexcept {
     const Ref<StoreOperation> self(this);
-    bool tidy_up = false, delist = false;
-    bool awaited = false;
-    Ref<Queue> queue;
+    if (!conclude(std::move(last))) return;
+    const Ref<Queue> queue = std::move(queue_);
+    queue->complete(entry(), delists_ ? this : nullptr);
+    tidy_up();
+}
+
+// True: its entry, which is made of `answer`, has to be put into its queue.
+bool StoreOperation::conclude(StoreAnswer &&last) noexcept {
     {
         const std::lock_guard hold(lock_);
-        if (finished_) return;
+        if (finished_) return false;
         finished_ = true;
-        queue = std::move(queue_);
-        awaited = listener_ == nullptr && !queue;
         look_behind_guard(last);
-        tidy_up = looked_after_;
-        delist = std::exchange(enlisted_, false);
+        delists_ = std::exchange(enlisted_, false);
         if (lease_ && last.error.status == MUSTER_OK)
             lease_->granted(static_cast<uint64_t>(last.result->entries[0].number));
-        if (awaited) answer = std::move(last);
+        if (listener_ == nullptr) answer = std::move(last);
     }
-    if (awaited) {
-        wake();
-    } else if (listener_ != nullptr) {
+    if (listener_ == nullptr && queue_) return true;
+    if (listener_ != nullptr) {
         const auto kept = Ref<Object>::adopt(&listener_->listener_object());
-        listener_->answered(tag_, std::move(last));
+        listener_->answered(tag_, std::move(last)); // NOLINT(bugprone-use-after-move): it was not moved
     } else {
-        Entry entry;
-        entry.completion.kind = lease_ ? MUSTER_DONE_LEASE : MUSTER_DONE_STORE;
-        entry.completion.tag = tag_;
-        entry.completion.status = last.error.status;
-        if (last.error.status != MUSTER_OK) entry.error = last.error;
-        if (lease_ && last.result) {
-            entry.completion.object = wrap(lease_.get());
-            entry.object = lease_;
-        } else if (last.result && !request.of_lease()) {
-            entry.completion.object = wrap(last.result.get());
-            entry.object = std::move(last.result);
-        }
-        queue->complete(std::move(entry), delist ? this : nullptr);
+        wake();
     }
-    if (!tidy_up) return;
+    tidy_up();
+    return false;
+}
+
+Entry StoreOperation::entry() noexcept {
+    Entry entry;
+    entry.completion.kind = lease_ ? MUSTER_DONE_LEASE : MUSTER_DONE_STORE;
+    entry.completion.tag = tag_;
+    entry.completion.status = answer.error.status;
+    if (answer.error.status != MUSTER_OK) entry.error = answer.error;
+    if (lease_ && answer.result) {
+        entry.completion.object = wrap(lease_.get());
+        entry.object = lease_;
+    } else if (answer.result && !request.of_lease()) {
+        entry.completion.object = wrap(answer.result.get());
+        entry.object = std::move(answer.result);
+    }
+    return entry;
+}
+
+// Once it is finished. Nothing begins to look after it any more.
+void StoreOperation::tidy_up() noexcept {
+    if (!looked_after_) return;
     if (context_.on_loop())
         tidy();
     else
         tidy_.post(context_);
+}
+
+void StoreEndings::add(Ref<StoreOperation> &&operation, StoreAnswer &&last) noexcept {
+    if (!operation->conclude(std::move(last))) return;
+    if (count_ == most || (count_ != 0 && ended_[0]->queue_.get() != operation->queue_.get())) deliver();
+    ended_[count_++] = operation.detach();
+}
+
+void StoreEndings::deliver() noexcept {
+    if (count_ == 0) return;
+    const Ref<Queue> queue = ended_[0]->queue_;
+    queue->complete(*this, count_);
+    while (count_ != 0) {
+        const auto operation = Ref<StoreOperation>::adopt(ended_[--count_]);
+        operation->tidy_up();
+    }
+}
+
+QueueUser *StoreEndings::user(size_t n) noexcept {
+    return ended_[n]->delists_ ? static_cast<QueueUser *>(ended_[n]) : nullptr;
+}
+
+Entry StoreEndings::entry(size_t n) noexcept {
+    return ended_[n]->entry();
 }
 
 } // namespace muster

@@ -59,6 +59,8 @@ class StoreOperation final : public Object,
     void wake() noexcept; // a thread in the backend's sleep() checks again
 
   private:
+    friend class StoreEndings;
+
     StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
     StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns);
     ~StoreOperation() override;
@@ -74,6 +76,9 @@ class StoreOperation final : public Object,
     void ended_in_doubt() noexcept;
     Error why_ended(const char *missing) noexcept;
     bool guarded() const noexcept;
+    bool conclude(StoreAnswer &&last) noexcept;
+    Entry entry() noexcept;
+    void tidy_up() noexcept;
     void enlist();
     void look_behind_guard(StoreAnswer &answer) const noexcept;
     void context_closes() noexcept { end(MUSTER_E_CLOSED, "the context was closed"); }
@@ -103,10 +108,31 @@ class StoreOperation final : public Object,
     Signal signal_;
     std::mutex lock_; // guards the rest, and the answer once it is over
     bool finished_ = false, looked_after_ = false, enlisted_ = false;
+    bool delists_ = false;          // of the thread that has finished it, without the lock
     bool ends_at_deadline_ = false; // it was withdrawn before its deadline, and was not applied: `answer` says so
     Status ending_ = MUSTER_OK;     // how it is to end, once the backend agrees
     const char *ending_why_ = nullptr;
     int64_t give_up_at_ns_ = 0; // once `ending_` is set
+};
+
+// Operations that end one after the other: those of one queue take its lock once for many. One thread.
+class StoreEndings final : private QueueEndings {
+  public:
+    StoreEndings() = default;
+    StoreEndings(const StoreEndings &) = delete;
+    StoreEndings &operator=(const StoreEndings &) = delete;
+    ~StoreEndings() { deliver(); }
+    void add(Ref<StoreOperation> &&operation, StoreAnswer &&last) noexcept; // as finish(), no lock held
+
+  private:
+    void deliver() noexcept;
+    QueueUser *user(size_t n) noexcept override;
+    Entry entry(size_t n) noexcept override;
+
+    // Of one queue, with a reference each. Not set to zero: most calls add none.
+    static constexpr size_t most = 32;
+    StoreOperation *ended_[most];
+    size_t count_ = 0;
 };
 
 } // namespace muster

@@ -13,6 +13,7 @@ namespace muster {
 namespace {
 constexpr size_t max_under_way = 16384; // requests that are sent, and not answered
 constexpr size_t send_bytes = 8 << 10;  // requests that are begun in a row are sent when they have so many bytes
+constexpr int send_turns = 8;           // of one thread, while others begin requests
 constexpr size_t max_unsent = 8 << 20;  // bytes of requests that the socket does not accept: further requests wait
 } // namespace
 
@@ -61,7 +62,8 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
     StoreAnswer failed;
     bool later = false;
     {
-        const std::lock_guard hold(lock_);
+        std::unique_lock hold(lock_);
+        bool at_once = false;
         if (state_ == State::lost) {
             failed.error = why_lost_;
         } else {
@@ -76,15 +78,19 @@ bool StoreClient::submit(StoreOperation &operation) noexcept {
                     send_ask(operation);
                     // A request after which others wait is sent at once; many that are begun in a row are sent
                     // together.
-                    later = !operation.awaited() && under_way_ > 1 &&
-                            (receiver_.watches_output() || writer_.unsent() < send_bytes);
-                    if (!later) flush();
+                    later =
+                        !operation.awaited() && under_way_ > 1 && (receiver_.watches_output() || unsent() < send_bytes);
+                    at_once = !later;
                 }
             } catch (const std::bad_alloc &) {
                 if (added) remove(operation);
                 failed.error = Error::make(MUSTER_E_NOMEM, "out of memory");
             }
         }
+        if (at_once && pending_.size() == 1)
+            flush(); // no other thread begins one now
+        else if (at_once)
+            flush(hold);
     }
     if (failed.error.status < 0) {
         operation.finish(std::move(failed));
@@ -102,13 +108,24 @@ void StoreClient::claim_socket() noexcept {
     if (receiver_.take_from_loop()) receiver_.expect_host();
 }
 
-void StoreClient::flush_gathered() noexcept {
-    const std::lock_guard hold(lock_);
-    flush();
+// Requests that were begun in a row, and those that waited for room.
+void StoreClient::send_gathered() noexcept {
+    std::unique_lock hold(lock_);
+    try {
+        send_more();
+    } catch (const std::bad_alloc &) {
+        broke("out of memory");
+    }
+    flush(hold);
 }
 
 bool StoreClient::has_room() const noexcept {
-    return under_way_ < max_under_way && writer_.unsent() < max_unsent;
+    return under_way_ < max_under_way && unsent() < max_unsent;
+}
+
+// While a thread sends only what has been added since.
+size_t StoreClient::unsent() const noexcept {
+    return sends_ ? writer_.plain().size() : writer_.unsent();
 }
 
 // The server has to answer whether a request was applied that is not needed any more and was sent on an earlier
@@ -148,8 +165,30 @@ void StoreClient::send_record(StoreRecord type, uint8_t flags, uint64_t number) 
 }
 
 void StoreClient::flush() noexcept {
-    if (!fd_ || writer_.empty()) return;
-    const int why = writer_.send(fd_.get());
+    if (!fd_ || sends_ || writer_.empty()) return; // a thread that sends takes the rest, too
+    sent(writer_.send(fd_.get()));
+}
+
+// At the end of what needs the lock: it is released during the system call, so that other threads can begin requests.
+void StoreClient::flush(std::unique_lock<std::mutex> &hold) noexcept {
+    if (!fd_ || sends_ || writer_.empty()) return;
+    sends_ = true;
+    int why, turns = 0;
+    do {
+        why = writer_.prepare();
+        const int fd = fd_.get(); // close_socket() waits
+        hold.unlock();
+        if (why == 0) why = writer_.send_prepared(fd);
+        hold.lock();
+        writer_.shrink();
+        sent(why);
+    } while (why == 0 && !writer_.empty() && ++turns < send_turns);
+    sends_ = false;
+    if (why == 0 && !writer_.empty()) flush_soon_.post(*context_); // others begin more and more
+    has_sent_.notify_all();
+}
+
+void StoreClient::sent(int why) noexcept {
     said_ns_.store(now_ns(), std::memory_order_relaxed);
     if (why == EAGAIN)
         receiver_.watch_output();

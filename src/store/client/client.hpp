@@ -10,6 +10,7 @@
 #include "transport/receiver.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <set>
 
@@ -64,8 +65,11 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     Ref<StoreOperation> remove(StoreOperation &operation) noexcept;
     void send_record(StoreRecord type, uint8_t flags, uint64_t number) noexcept;
     void claim_socket() noexcept;
+    size_t unsent() const noexcept;
     void flush() noexcept;
-    void flush_gathered() noexcept; // without the lock
+    void flush(std::unique_lock<std::mutex> &hold) noexcept;
+    void sent(int why) noexcept;
+    void send_gathered() noexcept; // without the lock
     std::string apart_text() const;
     int64_t beat_ns() const noexcept;
     void finish_all(const Error &why) noexcept; // without the lock
@@ -95,6 +99,14 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     int receive_once(unsigned char *staging, size_t size, int flags) noexcept;
     bool take_record(const StoreHead &head, std::string_view body) override;
     bool take_answer(const StoreHead &head, std::string_view body);
+    struct Answered {
+        uint64_t number;
+        StoreAnswer answer;
+        Ref<StoreOperation> operation;
+    };
+    void end_answered() noexcept;
+    static bool ends_as_withdrawn(Answered &one) noexcept;
+    Ref<StoreOperation> take_answered(Answered &one);
     Status sleep_on_socket(Signal &signal, uint32_t seen, Deadline &deadline) noexcept;
     void leave_rx(bool host) noexcept;
     void host_stopped_receiving() noexcept override { leave_rx(false); } // loop thread
@@ -113,6 +125,8 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     State state_ = State::apart;
     Fd fd_; // changed under the rx lock, too
     RecordWriter writer_;
+    bool sends_ = false; // a thread sends without the lock: it alone uses fd_ to send, and all of writer_ but plain()
+    std::condition_variable has_sent_;
     PendingOperations pending_;
     size_t under_way_ = 0; // of these, sent on this connection
     uint64_t next_number_ = 1;
@@ -126,6 +140,7 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
 
     Receiver receiver_{hub_, *this, max_host_check_ns}; // and the rx lock
     RecordReader reader_;                               // under rx
+    std::vector<Answered> answered_;                    // under rx: in the order of their arrival
 
     std::atomic<Breakage> breakage_{Breakage::none}; // seq_cst: pairs with a thread about to sleep on the socket
     std::atomic<const char *> broke_why_{""};        // relaxed: of the first breakage
@@ -143,7 +158,7 @@ class StoreClient final : public Object, private ReceiverOwner, private SocketTa
     PostedTask<StoreClient, &StoreClient::enter> enter_{*this};
     PostedTask<StoreClient, &StoreClient::leave> leave_{*this};
     PostedTask<StoreClient, &StoreClient::part> part_{*this};
-    PostedTask<StoreClient, &StoreClient::flush_gathered> flush_soon_{*this};
+    PostedTask<StoreClient, &StoreClient::send_gathered> flush_soon_{*this};
     PostedTask<StoreClient, &StoreClient::start_ticks> start_ticks_{*this};
     Timer<StoreClient, &StoreClient::dial> dial_timer_{*this};
     Timer<StoreClient, &StoreClient::tick> tick_timer_{*this};

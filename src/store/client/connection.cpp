@@ -305,7 +305,9 @@ void StoreClient::broke(const char *why, Breakage how) noexcept {
 }
 
 void StoreClient::close_socket() noexcept {
-    const std::lock_guard hold(lock_);
+    const Uncancelled guard;
+    std::unique_lock hold(lock_);
+    has_sent_.wait(hold, [this] { return !sends_; }); // it does not block
     if (!fd_) return;
     receiver_.stop();
     fd_.reset();

@@ -3,11 +3,13 @@
 #include "store/client/client.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace muster {
 
 namespace {
 constexpr size_t stack_bytes = 16 * 1024; // receive buffer of a thread of the host
+constexpr size_t most_answered = 64;
 } // namespace
 
 // 1: bytes were received; 0: none available; -1: the connection has ended.
@@ -19,16 +21,23 @@ int StoreClient::receive_once(unsigned char *staging, size_t size, int flags) no
         return -1;
     }
     heard_ns_.store(now_ns(), std::memory_order_relaxed);
+    const char *why = nullptr;
+    auto how = Breakage::lost;
     try {
-        if (reader_.feed(staging, static_cast<size_t>(n), *this)) return 1;
-        broke(*reader_.why() != '\0' ? reader_.why() : "the server broke the protocol", Breakage::invalid);
+        if (!reader_.feed(staging, static_cast<size_t>(n), *this)) {
+            why = *reader_.why() != '\0' ? reader_.why() : "the server broke the protocol";
+            how = Breakage::invalid;
+        }
     } catch (const std::bad_alloc &) {
-        broke("out of memory for an answer");
+        why = "out of memory for an answer";
     }
-    return -1;
+    end_answered();
+    if (why != nullptr) broke(why, how);
+    return why == nullptr ? 1 : -1;
 }
 
 bool StoreClient::take_record(const StoreHead &head, std::string_view body) {
+    if (head.type != StoreRecord::answer) end_answered(); // these were first
     switch (head.type) {
     case StoreRecord::welcome:
         return context_->on_loop() && welcome(body);
@@ -53,48 +62,76 @@ bool StoreClient::take_record(const StoreHead &head, std::string_view body) {
     }
 }
 
-// Memory is allocated before the operation is removed: if there is none, the connection is established again, and the
-// request is repeated in the same session; the server has kept its answer.
 bool StoreClient::take_answer(const StoreHead &head, std::string_view body) {
-    StoreAnswer answer;
-    if (!get_answer(body, answer)) return false;
-    if (answer.error.status == MUSTER_AGAIN)
-        answer.error = Error::make(MUSTER_AGAIN, "%s: absent", std::string(answer.error.message).c_str());
+    Answered one{head.number, {}, {}};
+    if (!get_answer(body, one.answer)) return false;
+    if (one.answer.error.status == MUSTER_AGAIN)
+        one.answer.error = Error::make(MUSTER_AGAIN, "%s: absent", std::string(one.answer.error.message).c_str());
     invalid_count_.store(0, std::memory_order_relaxed);
-    Ref<StoreOperation> operation;
-    bool withdrawn = false;
-    {
-        const std::lock_guard hold(lock_);
-        StoreOperation *const found = pending_.find(head.number);
-        if (found == nullptr) return true; // it was withdrawn
-        withdrawn = found->sending.withdrawn && answer.error.status == MUSTER_E_CANCELED;
-        const bool withdrawn_grant = found->sending.withdrawn && found->request.grants();
-        const StoreOp &op = found->request.ops().front();
-        if (op.kind == store_grant && answer.error.status == MUSTER_OK) {
-            if (!answer.result || answer.result->entries.size() != 1)
-                answer = {Error::make(MUSTER_E_PROTOCOL, "the server granted a lease without a number"), {}};
-            else if (withdrawn_grant)
-                send_record(StoreRecord::keep, 1, static_cast<uint64_t>(answer.result->entries[0].number));
-            else if ((op.version & MUSTER_LEASE_MANUAL) == 0)
-                kept_.emplace(static_cast<uint64_t>(answer.result->entries[0].number), op.number);
-            start_ticks_.post(*context_); // perhaps in a shorter time than before
+    if (answered_.empty()) {
+        std::unique_lock hold(lock_);
+        if (pending_.size() <= 1) { // no other answer can follow
+            one.operation = take_answered(one);
+            hold.unlock();
+            if (one.operation && !ends_as_withdrawn(one)) one.operation->finish(std::move(one.answer));
+            return true;
         }
-        operation = remove(*found);
-        if (op.kind == store_end_lease) kept_.erase(op.lease);
-        try {
-            send_more();
-        } catch (const std::bad_alloc &) {
-            broke("out of memory");
-        }
-        flush();
     }
-    if (withdrawn) {
-        operation->withdrawn(answer.error.message);
-    } else {
-        if (answer.result) answer.result->prefix_bytes = operation->request.prefix_bytes();
-        operation->finish(std::move(answer));
-    }
+    if (answered_.size() == most_answered) end_answered();
+    answered_.push_back(std::move(one));
     return true;
+}
+
+// Ends the requests whose answers were received, under one lock for many, and sends what had to wait for room or was
+// begun meanwhile. A lock and a send for each answer would hinder the threads that begin requests.
+void StoreClient::end_answered() noexcept {
+    if (answered_.empty()) return;
+    bool is_idle = false;
+    {
+        std::unique_lock hold(lock_);
+        try {
+            for (Answered &one : answered_) one.operation = take_answered(one);
+            send_more();
+        } catch (const std::bad_alloc &) { // those that were not removed are repeated in the same session
+            broke("out of memory for an answer");
+        }
+        flush(hold);
+        is_idle = pending_.empty();
+    }
+    StoreEndings endings;
+    for (Answered &one : answered_)
+        if (one.operation && !ends_as_withdrawn(one)) endings.add(std::move(one.operation), std::move(one.answer));
+    answered_.clear();
+    if (is_idle) answered_.shrink_to_fit();
+}
+
+bool StoreClient::ends_as_withdrawn(Answered &one) noexcept {
+    if (one.operation->sending.withdrawn && one.answer.error.status == MUSTER_E_CANCELED) {
+        one.operation->withdrawn(one.answer.error.message);
+        return true;
+    }
+    if (one.answer.result) one.answer.result->prefix_bytes = one.operation->request.prefix_bytes();
+    return false;
+}
+
+// With the lock. Empty: the request was withdrawn. Memory is allocated before the operation is removed: if there is
+// none, the connection is established again, and the request is repeated; the server has kept its answer.
+Ref<StoreOperation> StoreClient::take_answered(Answered &one) {
+    StoreOperation *const found = pending_.find(one.number);
+    if (found == nullptr) return {};
+    StoreAnswer &answer = one.answer;
+    const StoreOp &op = found->request.ops().front();
+    if (op.kind == store_grant && answer.error.status == MUSTER_OK) {
+        if (!answer.result || answer.result->entries.size() != 1)
+            answer = {Error::make(MUSTER_E_PROTOCOL, "the server granted a lease without a number"), {}};
+        else if (found->sending.withdrawn)
+            send_record(StoreRecord::keep, 1, static_cast<uint64_t>(answer.result->entries[0].number));
+        else if ((op.version & MUSTER_LEASE_MANUAL) == 0)
+            kept_.emplace(static_cast<uint64_t>(answer.result->entries[0].number), op.number);
+        start_ticks_.post(*context_); // perhaps in a shorter time than before
+    }
+    if (op.kind == store_end_lease) kept_.erase(op.lease);
+    return remove(*found);
 }
 
 // ---- threads of the host --------------------------------------------------------------------------------------------

@@ -50,11 +50,22 @@ void RecordWriter::gather() {
 }
 
 int RecordWriter::send(int fd) noexcept {
+    int why = prepare();
+    if (why == 0) why = send_prepared(fd);
+    shrink();
+    return why;
+}
+
+int RecordWriter::prepare() noexcept {
     try {
         gather();
+        return 0;
     } catch (const std::bad_alloc &) {
         return ENOMEM;
     }
+}
+
+int RecordWriter::send_prepared(int fd) noexcept {
     while (sent_ < out_.size()) {
         const ssize_t n = uncancelled::send(fd, out_.data() + sent_, out_.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
@@ -63,9 +74,13 @@ int RecordWriter::send(int fd) noexcept {
     }
     out_.clear();
     sent_ = 0;
+    return 0;
+}
+
+void RecordWriter::shrink() noexcept {
+    if (!out_.empty() || !plain_.empty()) return;
     if (out_.capacity() > kept_bytes) out_ = std::string();
     if (plain_.capacity() > kept_bytes) plain_ = std::string();
-    return 0;
 }
 
 void RecordWriter::clear() noexcept {

@@ -12,10 +12,16 @@ class RecordWriter {
   public:
     void start(const Agreement &agreed);             // before the first record
     std::string &plain() noexcept { return plain_; } // records are put here
+    const std::string &plain() const noexcept { return plain_; }
     bool empty() const noexcept { return plain_.empty() && sent_ == out_.size(); }
     size_t unsent() const noexcept { return plain_.size() + out_.size() - sent_; }
     // Sends as much as is possible without waiting. 0: all; EAGAIN: not all; otherwise an errno.
     int send(int fd) noexcept;
+    // The same in three steps, so that a lock can be released during the second one, while records are put into
+    // plain(): 0 or ENOMEM; as send(); and always afterwards.
+    int prepare() noexcept;
+    int send_prepared(int fd) noexcept;
+    void shrink() noexcept;
     void clear() noexcept; // drops the unsent bytes
 
   private:
