@@ -21,7 +21,7 @@ class SpareMemory {
     SpareMemory &operator=(const SpareMemory &) = delete;
     ~SpareMemory() {
         release(first_);
-        release(given_.load(std::memory_order_acquire));
+        release(given_.load(std::memory_order_relaxed)); // no other thread has the object any more
     }
     void *take() {
         if constexpr (kept) {
@@ -31,18 +31,23 @@ class SpareMemory {
                 // acquire: pairs with give(); the links, and everything that was done with the pieces.
                 first_ = given_.exchange(nullptr, std::memory_order_acquire);
             }
-            if (first_ != nullptr) return std::exchange(first_, first_->next);
+            if (Piece *const piece = first_; piece != nullptr) {
+                first_ = piece->next;
+                return piece;
+            }
         }
         return ::operator new(bytes_);
     }
     void give(void *memory) noexcept {
         if constexpr (kept) {
             if (given_count_.fetch_add(1, std::memory_order_relaxed) < most) {
-                auto *const piece = new (memory) Piece{given_.load(std::memory_order_relaxed)};
-                // release: pairs with take().
-                while (!given_.compare_exchange_weak(piece->next, piece, std::memory_order_release,
-                                                     std::memory_order_relaxed)) {
-                }
+                Piece *const piece = new (memory) Piece;
+                Piece *latest = given_.load(std::memory_order_relaxed);
+                do {
+                    piece->next = latest;
+                    // release: pairs with take(), which runs over the links.
+                } while (
+                    !given_.compare_exchange_weak(latest, piece, std::memory_order_release, std::memory_order_relaxed));
                 return;
             }
             given_count_.fetch_sub(1, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# about: models of protocols, searched wholly by spin; the sources and memory orders of the pipe and of epochs over relacy; with mutants in the long tier
+# about: models of protocols, searched wholly by spin; the sources and memory orders of the pipe, of epochs and of spare memory over relacy; with mutants in the long tier
 # tier: full
 # parts: model
 # timeout: 600

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes copies of the sources of the pipe, or of epochs, that run over relacy: the same lines, with the model's atomics,
+"""Makes copies of the sources of the pipe, of epochs, or of spare memory, that run over relacy: the same lines, with the model's atomics,
 mutexes and bytes in place of the machine's (world.hpp), and a number on each memory order that is not relaxed.
 
-    adapt.py <pipe|epoch> <root of the tree> <folder for the copies>
+    adapt.py <pipe|epoch|spare_memory> <root of the tree> <folder for the copies>
 
 Writes adapted.hpp (for epochs adapted_layout.hpp, too) and orders.txt there, the latter: number, tab, order, tab, function, tab, the line."""
 
@@ -60,6 +60,24 @@ EPOCH_REPLACED = [
     (r"#(pragma once|ifndef MUSTER_INLINE.*|define MUSTER_INLINE.*)", ""),
     (r"\n#endif\n$", "\n"),
 ]
+SPARE_MEMORY_FILES = ("src/base/spare_memory.hpp",)
+SPARE_MEMORY_REPLACED = [
+    (r"std::atomic<", "model::atomic<"),
+    (r"std::mutex\b", "model::mutex"),
+    (r"std::lock_guard hold\(lock_\)", "std::lock_guard<model::mutex> hold(lock_)"),
+    (r"Piece \*next;", "model::var<Piece *> next;"),
+    (r"Piece \*first_ = nullptr;", "model::var<Piece *> first_;"),
+    (r"std::exchange\((\w+), (\w+->next)\)", r"model::replace<Piece *>(\1, \2)"),
+    (r"new \(memory\) Piece\b", "model::begin_piece<Piece>(memory)"),
+    (r"::operator new\(bytes_\)", "model::make_piece<Piece>()"),
+    (r"::operator delete\(", "model::end_piece<Piece>("),
+    (r"most = 1024", "most = 2"),
+    (r"\balignas\(64\) ", ""),
+    (r"#include .*", ""),
+    (r"#pragma once", ""),
+]
+SUBJECTS = {"pipe": (PIPE_FILES, PIPE_REPLACED), "epoch": (EPOCH_FILES, EPOCH_REPLACED),
+            "spare_memory": (SPARE_MEMORY_FILES, SPARE_MEMORY_REPLACED)}
 # Of the files of functions: those that the model runs. The others are about processes that die, and about memory.
 EPOCH_FUNCTIONS = {
     "src/epoch/garbage.cpp": ("take_bag", "pop", "push", "defer", "stamp_now", "seal", "refresh_ripe", "is_protected", "free_first",
@@ -76,7 +94,7 @@ FUNCTION = re.compile(r"^(?:\S.*[ *&](?:Pipe|Epoch)::|    \S.*[ *&]|static inlin
 
 
 def adapt(subject, root, out):
-    files, replaced = (PIPE_FILES, PIPE_REPLACED) if subject == "pipe" else (EPOCH_FILES, EPOCH_REPLACED)
+    files, replaced = SUBJECTS[subject]
     table = []
     used = set()
     copies = []

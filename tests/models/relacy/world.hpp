@@ -81,6 +81,10 @@ class atomic {
     bool compare_exchange_strong(T &expected, T desired, rl::memory_order order, Place at = place()) noexcept {
         return is_.compare_exchange(rl::bool_t<false>(), expected, desired, order, at);
     }
+    bool compare_exchange_weak(T &expected, T desired, rl::memory_order order, rl::memory_order failed,
+                               Place at = place()) noexcept {
+        return is_.compare_exchange(rl::bool_t<true>(), expected, desired, order, failed, at);
+    }
     T fetch_add(T value, rl::memory_order order, Place at = place()) noexcept {
         return is_.fetch_add(value, order, at);
     }
@@ -116,6 +120,7 @@ class var {
     var(T value = T()) noexcept : is_(value) {}
     operator T() const noexcept { return is_($).load(); }
     void operator=(T value) noexcept { is_($).store(value); }
+    void operator=(const var &other) noexcept { *this = static_cast<T>(other); }
     void operator+=(T value) noexcept { is_($).store(is_($).load() + value); }
 
   private:
