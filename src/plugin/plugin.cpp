@@ -264,12 +264,12 @@ Result<void> Plugin::enter(muster_plugin_v1_fn entry) {
 // Registers its schemes, of which `added` are known to the context then, and its stores.
 Result<void> Plugin::publish(size_t &added) {
     if (polls_)
-        if (const Result<void> shared = context_.share(); !shared) return shared;
+        if (auto shared = context_.share(); !shared) return shared;
     Registry &registry = Registry::of(context_);
     for (; added < schemes_.size(); added++)
-        if (const Result<void> done = registry.add(schemes_[added].name, schemes_[added].transport); !done) return done;
+        if (auto done = registry.add(schemes_[added].name, schemes_[added].transport); !done) return done;
     for (const Ref<PluginStore> &store : stores_)
-        if (const Result<void> done = store->publish(); !done) return done;
+        if (auto done = store->publish(); !done) return done;
     return {};
 }
 

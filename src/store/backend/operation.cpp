@@ -24,7 +24,7 @@ StoreOperation::StoreOperation(Store &store, StoreRequest what, int64_t timeout_
       looks_once_(timeout_ns == 0), deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns),
       begun_ns_(now_ns()) {}
 
-StoreOperation::StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns)
+StoreOperation::StoreOperation(const Ref<StoreLease> &lease, int64_t timeout_ns)
     : StoreWaiter(StoreRequest::grant(lease->ttl_ns(), lease->flags())), lease_(lease), store_(&lease->store()),
       backend_(store_->backend()), context_(store_->context()), looks_once_(timeout_ns == 0),
       deadline_(looks_once_ && backend_.answers_later() ? longest_look_ns : timeout_ns), begun_ns_(now_ns()) {}
@@ -34,11 +34,11 @@ Ref<StoreOperation> StoreOperation::make(Store &store, StoreRequest what, int64_
     return Ref<StoreOperation>::adopt(new (memory) StoreOperation(store, std::move(what), timeout_ns));
 }
 
-Ref<StoreOperation> StoreOperation::make(Ref<StoreLease> lease, int64_t timeout_ns) {
+Ref<StoreOperation> StoreOperation::make(const Ref<StoreLease> &lease, int64_t timeout_ns) {
     SpareMemory &spare = lease->store().backend().spare();
     void *const memory = spare.take();
     try {
-        return Ref<StoreOperation>::adopt(new (memory) StoreOperation(std::move(lease), timeout_ns));
+        return Ref<StoreOperation>::adopt(new (memory) StoreOperation(lease, timeout_ns));
     } catch (...) {
         spare.give(memory);
         throw;
@@ -341,12 +341,12 @@ bool StoreOperation::conclude(StoreAnswer &&last) noexcept {
         delists_ = std::exchange(enlisted_, false);
         if (lease_ && last.error.status == MUSTER_OK)
             lease_->granted(static_cast<uint64_t>(last.result->entries[0].number));
-        if (listener_ == nullptr) answer = std::move(last);
+        answer = std::move(last); // from now on of this thread alone, or of the one that waits
     }
     if (listener_ == nullptr && queue_) return true;
     if (listener_ != nullptr) {
         const auto kept = Ref<Object>::adopt(&listener_->listener_object());
-        listener_->answered(tag_, std::move(last)); // NOLINT(bugprone-use-after-move): it was not moved
+        listener_->answered(tag_, std::move(answer));
     } else {
         wake();
     }

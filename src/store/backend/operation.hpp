@@ -29,7 +29,7 @@ class StoreOperation final : public Object,
                              private QueueUser {
   public:
     static Ref<StoreOperation> make(Store &store, StoreRequest what, int64_t timeout_ns);
-    static Ref<StoreOperation> make(Ref<StoreLease> lease, int64_t timeout_ns); // is to make the lease
+    static Ref<StoreOperation> make(const Ref<StoreLease> &lease, int64_t timeout_ns); // is to make the lease
 
     // muster_store_do and others: waits for the end.
     StoreAnswer wait();
@@ -62,7 +62,7 @@ class StoreOperation final : public Object,
     friend class StoreEndings;
 
     StoreOperation(Store &store, StoreRequest what, int64_t timeout_ns) noexcept;
-    StoreOperation(Ref<StoreLease> lease, int64_t timeout_ns);
+    StoreOperation(const Ref<StoreLease> &lease, int64_t timeout_ns);
     ~StoreOperation() override;
     void last_reference_gone() noexcept override;
     bool is_looked_after() noexcept;

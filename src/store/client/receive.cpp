@@ -200,13 +200,11 @@ void StoreClient::leave_rx(bool host) noexcept {
         bool loop = false;
         {
             const std::lock_guard hold(lock_);
-            if (state_ != State::open || !host || context_->external()) {
-                loop = true;
-            } else if (!sleepers_.empty()) {
+            const bool hosts_receive = state_ == State::open && host && !context_->external();
+            if (hosts_receive && !sleepers_.empty())
                 sleepers_.back()->wake();
-            } else if (!pending_.empty()) {
-                loop = true;
-            }
+            else
+                loop = !hosts_receive || !pending_.empty();
             if (loop && fd_ && !receiver_.loop_receives()) {
                 receiver_.return_to_loop();
                 receiver_.watch_input();
