@@ -36,7 +36,7 @@ class Server {
     static constexpr uint64_t max_unsent_bytes = 64 * 1024;    // that are still written after hang_up()
     static constexpr uint32_t own_tags = 16;                   // tags of watch() are below
 
-    Server(ServerOwner &owner) noexcept : owner_(owner) {}
+    explicit Server(ServerOwner &owner) : owner_(owner) {}
     ~Server();
     Server(const Server &) = delete;
     // `place`: host:port, port 0: any. A failure sets `why` and errno.

@@ -108,7 +108,7 @@ void Star::connect() {
     config.curve = keys_;
     config.pinned = pinned_;
     uplink_ = std::make_unique<Uplink>(std::move(config), plugin_.keys(), plugin_.scratch(), *this);
-    const auto due = [](void *self) { static_cast<Star *>(self)->tick(); };
+    const auto due = [](void *self) { static_cast<Star *>(self)->call([](Star &star) { star.tick(); }); };
     muster_status status = MUSTER_OK;
     if (timer_ == nullptr) status = host->start_timer(host, member_tick_ns, member_tick_ns, due, this, &timer_);
     if (status == MUSTER_OK) status = uplink_->open(now_ns());
@@ -123,13 +123,27 @@ muster_status Star::watch_uplink(int fd, bool writable) {
     host->unwatch_fd(std::exchange(watch_, nullptr));
     watched_ = fd;
     if (fd < 0) return MUSTER_OK;
-    const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->ready(); };
+    const auto ready = [](void *self, uint32_t) { static_cast<Star *>(self)->call([](Star &star) { star.ready(); }); };
     return host->watch_fd(host, fd, events, ready, this, &watch_);
 }
 
 void Star::ready() {
     if (uplink_) uplink_->process();
     report_down();
+}
+
+// A call of the library, which no exception may leave. Without memory the connection to the broker ends, with what it
+// was about to do, and is established again.
+template <class Body>
+void Star::call(Body body) noexcept {
+    try {
+        body(*this);
+    } catch (const std::exception &) {
+        down_ = true;
+        down_status_ = MUSTER_E_NOMEM;
+        down_why_ = "out of memory"; // short enough to need none
+        post_report_down();
+    }
 }
 
 void Star::disconnect() {
@@ -149,16 +163,20 @@ void Star::post_report_down() {
     if (std::exchange(report_posted_, true)) return;
     const auto run = [](void *self) {
         static_cast<Star *>(self)->report_posted_ = false;
-        static_cast<Star *>(self)->report_down();
+        static_cast<Star *>(self)->call([](Star &star) { star.report_down(); });
     };
     if (plugin_.host()->post(plugin_.host(), run, this) != MUSTER_OK) report_posted_ = false;
 }
 
 void Star::report_down() {
-    if (!std::exchange(down_, false)) return;
+    if (!down_) return;
+    // What needs memory comes first: without it, this is tried again.
+    const std::string why = "the broker at " + address_.place + ": " + down_why_;
+    for (const auto &[id, peer] : peers_)
+        if (peer.known) lost_.insert(peer.number);
+    down_ = false;
     // Reports the loss of the broker, outside of the uplink.
     disconnect();
-    const std::string why = "the broker at " + address_.place + ": " + down_why_;
     const bool was_in = window_ != 0;
     window_ = 0;
     if (was_in) plugin_.log(MUSTER_LOG_WARN, why);
@@ -172,7 +190,7 @@ void Star::report_down() {
 void Star::retry_later() {
     const muster_host *const host = plugin_.host();
     if (retry_ != nullptr) return;
-    const auto due = [](void *self) { static_cast<Star *>(self)->connect(); };
+    const auto due = [](void *self) { static_cast<Star *>(self)->call([](Star &star) { star.connect(); }); };
     host->start_timer(host, back_off_.next_ns(random_u64()), 0, due, this, &retry_);
 }
 

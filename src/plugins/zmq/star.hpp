@@ -74,6 +74,8 @@ class Star final : public UplinkOwner {
     void connect();
     void disconnect();
     void retry_later();
+    template <class Body>
+    void call(Body body) noexcept;
     void ready();            // the descriptor is ready
     void report_down();      // reports a lost connection to the library
     void post_report_down(); // for use inside operations
