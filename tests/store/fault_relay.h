@@ -44,9 +44,10 @@ typedef struct fault_relay {
     uint16_t to;
     int port;
     pthread_t thread;
-    pthread_mutex_t lock; // guards what follows, but for the pairs, which are the thread's
-    int fault;            // that is to happen; relay_none: nothing
-    bool answer_next;     // the request was let through
+    pthread_mutex_t lock;  // guards what follows, but for the pairs, which are the thread's
+    pthread_cond_t passed; // bytes were passed on, or a fault has happened
+    int fault;             // that is to happen; relay_none: nothing
+    bool answer_next;      // the request was let through
     bool apart, holding, ends;
     void (*kill)(void *self);
     void *self;
@@ -176,6 +177,7 @@ static inline void *relay_run(void *argument) {
             if (fine && all[3 + 2 * i].revents) fine = relay_pass(r, &r->pairs[i].server, &r->pairs[i].client, true);
             if (!fine || ends) relay_close(r, i);
         }
+        pthread_cond_broadcast(&r->passed);
         if (all[1].revents && !r->apart && !ends) {
             const int client = accept4(r->listener, NULL, NULL, SOCK_CLOEXEC), server = relay_dial(r->to);
             int i = 0;
@@ -210,6 +212,7 @@ static inline void relay_start(fault_relay *r, int to) {
     }
     r->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->passed, NULL);
     if (bind(r->listener, (struct sockaddr *)&at, size) != 0 || listen(r->listener, 64) != 0 ||
         getsockname(r->listener, (struct sockaddr *)&at, &size) != 0 || pipe(r->wake) != 0 ||
         pthread_create(&r->thread, NULL, relay_run, r) != 0)
@@ -227,6 +230,7 @@ static inline void relay_end(fault_relay *r) {
     close(r->wake[0]);
     close(r->wake[1]);
     pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->passed);
     free(r->pairs);
 }
 

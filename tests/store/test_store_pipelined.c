@@ -29,8 +29,8 @@ typedef struct operation {
     int kind, key;
 } operation;
 
-// Written by the thread that begins, and by the one that takes the completions: what is begun is visible to the latter
-// through the library.
+// The thread that begins requests writes `count` and `operations`, the thread that takes completions the last sums and
+// the last index. What is written before muster_store_begin() is visible once the completion was taken.
 typedef struct worker {
     struct world *world;
     int number, count, last_completed;
@@ -44,6 +44,7 @@ typedef struct taker {
     muster_queue *queue;
     atomic_int begun;
     int taken;
+    bool all_begun; // the entry that the main thread posts was taken
     pthread_t thread;
 } taker;
 
@@ -124,6 +125,10 @@ static void take(taker *self) {
     muster_completion entry;
     muster_error error = {0};
     check("next", muster_queue_next(self->queue, 60000000000, &entry, &error), &error);
+    if (entry.kind == MUSTER_DONE_USER) {
+        self->all_begun = true;
+        return;
+    }
     const int thread = (int)(entry.tag >> 32), index = (int)(entry.tag & UINT32_MAX);
     if (thread < 0 || thread >= threads || taker_of(self->world, thread) != self) give_up("completion", "wrong queue");
     worker *const of = &self->world->workers[thread];
@@ -147,25 +152,16 @@ static void take(taker *self) {
 
 static void *take_all(void *raw) {
     taker *const self = raw;
-    for (;;) {
-        const bool last = self->world->all_begun;
-        if (self->taken != self->begun)
-            take(self);
-        else if (last)
-            return NULL;
-        else
-            sched_yield();
-    }
+    while (!self->all_begun || self->taken != self->begun) take(self);
+    return NULL;
 }
 
 // Breaks the connection at the next request, if there is one, and lets the client connect again.
 static void cut_once(fault_relay *r, const step *s, const atomic_bool *over) {
     relay_arm(r, s->fault);
-    for (bool is_cut = false; !is_cut && !*over; sched_yield()) {
-        pthread_mutex_lock(&r->lock);
-        is_cut = r->apart;
-        pthread_mutex_unlock(&r->lock);
-    }
+    pthread_mutex_lock(&r->lock);
+    while (!r->apart && !*over) pthread_cond_wait(&r->passed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
     const struct timespec pause = {0, s->heal_us * 1000L};
     nanosleep(&pause, NULL); // how long the server cannot be reached
     relay_heal(r);
@@ -228,8 +224,16 @@ static void run(int count, const bool *left_out) {
     pthread_t cutter;
     pthread_create(&cutter, NULL, cut_all, w);
     for (int i = 0; i < threads; i++) pthread_join(w->workers[i].thread, NULL);
+    pthread_mutex_lock(&w->relay.lock);
     w->all_begun = true;
+    pthread_cond_broadcast(&w->relay.passed);
+    pthread_mutex_unlock(&w->relay.lock);
     pthread_join(cutter, NULL);
+    for (int i = 0; i < queues; i++) {
+        muster_status status;
+        while ((status = muster_queue_post(w->takers[i].queue, 0, 0)) == MUSTER_AGAIN) sched_yield(); // it is full
+        check("post", status, NULL);
+    }
     for (int i = 0; i < queues; i++) pthread_join(w->takers[i].thread, NULL);
     for (int key = 0; key < keys; key++) {
         const muster_store_op add = operation_on(MUSTER_STORE_ADD, key, 0);
