@@ -341,7 +341,7 @@ bool StoreOperation::conclude(StoreAnswer &&last) noexcept {
         delists_ = std::exchange(enlisted_, false);
         if (lease_ && last.error.status == MUSTER_OK)
             lease_->granted(static_cast<uint64_t>(last.result->entries[0].number));
-        answer = std::move(last); // from now on of this thread alone, or of the one that waits
+        answer = std::move(last); // only this thread reads it now, or the thread in wait()
     }
     if (listener_ == nullptr && queue_) return true;
     if (listener_ != nullptr) {

@@ -108,7 +108,7 @@ class StoreOperation final : public Object,
     Signal signal_;
     std::mutex lock_; // guards the rest, and the answer once it is over
     bool finished_ = false, looked_after_ = false, enlisted_ = false;
-    bool delists_ = false;          // of the thread that has finished it, without the lock
+    bool delists_ = false;          // the thread that has set `finished_` reads it without the lock
     bool ends_at_deadline_ = false; // it was withdrawn before its deadline, and was not applied: `answer` says so
     Status ending_ = MUSTER_OK;     // how it is to end, once the backend agrees
     const char *ending_why_ = nullptr;

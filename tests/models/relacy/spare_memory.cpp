@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// SpareMemory (a copy made by adapt.py) with threads that take, write, and give back. Each piece has a variable that
-// its user writes: two users at once, or one that is not ordered after the last one, are a race, which relacy finds.
+// SpareMemory (a copy made by adapt.py) with threads that take, write, and give back. The thread that has a
+// piece writes a variable in it. Relacy reports a race if two threads have a piece at once, or if a write is not
+// ordered after that of the thread that had the piece before.
 #include "world.hpp"
 
 #include <memory>
