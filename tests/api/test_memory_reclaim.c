@@ -3,6 +3,7 @@
 // parts and from full streams by muster_memory_reclaim(), and those of a locale that has ended are counted.
 // ctest: quick timeout=60
 #include "memory_run.h"
+#include "stopped.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -144,7 +145,7 @@ static void free_at_a_stopped_owner(member *me, const void *unused) {
         CHECK(muster_epoch_register(epoch, &token, NULL) == MUSTER_OK);
         for (uint32_t i = 0; i < objects; i++) retire_new(memory, token, 1);
         CHECK(muster_epoch_synchronize(token, 30 * second, NULL) == MUSTER_OK);
-        CHECK(kill(*owner, SIGSTOP) == 0);
+        stop_process(*owner);
         uint32_t freed = 0, all = 0;
         for (; all < objects; all += freed)
             CHECK(muster_memory_reclaim(memory, token, 1, 0, &freed) == MUSTER_AGAIN && freed == 1);

@@ -4,6 +4,12 @@ using Distributed
 
 within(f, seconds) = timedwait(f, Float64(seconds); pollint = 0.01) === :ok
 alive(pid) = isdir("/proc/$pid") && !occursin(") Z", read("/proc/$pid/stat", String))
+# Stops the process; no thread of it runs any more when this returns. They run for a while after the signal.
+function stop_process(pid)
+    run(`kill -STOP $pid`)
+    stopped(task) = occursin(") T ", read("/proc/$pid/task/$task/stat", String))
+    within(() -> all(stopped, readdir("/proc/$pid/task")), 60) || error("process $pid did not stop")
+end
 process_of(p) = Distributed.worker_from_id(p).config.ospid
 relayed(p, q) = remotecall_fetch(q -> remotecall_fetch(myid, q), p, q)
 

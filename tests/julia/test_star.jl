@@ -109,7 +109,7 @@ case("array", "one array to all workers goes to the broker once, whatever become
     @test fetch.(tasks) == [sum(a) for a in (array, 2array, 3array) for p in w]
     # One is stopped: the others are not kept waiting for it. Then it dies.
     ospid = process_of(w[1])
-    run(`kill -STOP $ospid`)
+    stop_process(ospid)
     tasks = sums()
     @test within(() -> all(istaskdone, tasks[2:end]), 30)
     @test all(task -> fetch(task) == sum(array), tasks[2:end])

@@ -33,6 +33,12 @@ local function pair_of(loop)
     return loop:stream(one), loop:stream(other)
 end
 
+-- Stops the process; no thread of it runs any more when this returns. They run for a while after the signal.
+local function stop_process(pid)
+    local running = "grep -hqv ') T ' /proc/%d/task/*/stat"
+    assert(os.execute(('kill -STOP %d; while ' .. running .. '; do sleep 0.01; done'):format(pid, pid)) == 0)
+end
+
 -- What a call gave, as text.
 local function said(value, why, status) return ('%s, %s, %s'):format(tostring(value), tostring(why), tostring(status)) end
 
@@ -260,7 +266,7 @@ function tests.calls_and_maps_end_in_time()
             muster.TIMEOUT)
         check.equal(cluster:call(1, function() return 'still here' end), 'still here')
         local pid = tonumber(cluster:member(1).pid) -- a worker that reads nothing while much is sent
-        assert(os.execute('kill -STOP ' .. pid) == 0)
+        stop_process(pid)
         check.equal(select(3, cluster:call_within(soon, 1, function() end, ('x'):rep(64e6))), muster.TIMEOUT)
         assert(os.execute('kill -CONT ' .. pid) == 0)
         check.equal(cluster:call(1, function() return 'and now' end), 'and now')

@@ -37,6 +37,11 @@ stop() { # <node>: kill -9, with no time to say anything
     kill -KILL "${nodes[$1]}"
     wait "${nodes[$1]}" 2>/dev/null
 }
+# Stops the process of a node; no thread of it runs any more when this returns. They run for a while after the signal.
+pause() { # <node>
+    kill -STOP "${nodes[$1]}"
+    while grep -hqv ') T ' "/proc/${nodes[$1]}/task/"*/stat; do read -rt 0.01 <>"$folder/ended"; done
+}
 # Waits until a round after <round> has a whole world of <size>; prints its number.
 world() { # <round> <size>
     local found
@@ -108,7 +113,7 @@ MUSTER_STATE_DIR=$folder/other start a 1:3 # as on another host
 world 0 1 >/dev/null || fail "no world of one"
 start b 1:3
 round=$(world 0 2) || fail "no world of two"
-kill -STOP "${nodes[b]}"
+pause b
 stop a
 join_timeout=2 start c 1:3
 ! wait "${nodes[c]}" || fail "a newcomer went on although a member lives"

@@ -28,6 +28,7 @@ def host(folder, seconds):
     stopped = pool.workers[1]
     process = pool.pid_of(stopped)
     os.kill(process, signal.SIGSTOP)
+    os.waitid(os.P_PID, process, os.WSTOPPED | os.WNOWAIT)  # until all its threads have stopped: they run for a while
     bytes_, statuses = b"x" * (1 << 20), (ctypes.c_int32 * 2)()
     members = (ctypes.c_uint32 * 2)(*pool.workers)
     print("broadcasts", flush=True)
