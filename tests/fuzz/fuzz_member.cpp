@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a broker may say to its members, which need not be what it should. The plug-in is whole; socket() gives it one
-// end of a pair whose other end is the broker's, and in place of the library there is a host table that keeps count.
+// end of a pair whose other end is the broker's, timerfd_create() a timer whose time passes when the input has such a
+// step, and in place of the library there is a host table that keeps count.
 // Two members at two brokers; the input is a list of steps: what a broker sends or happens to a connection, what the
 // host asks for, time that passes. What ZMTP carries below is the subject of fuzz_zmtp.
 #include "input.hpp"
@@ -13,7 +14,9 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <set>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 using namespace star;
@@ -32,6 +35,8 @@ struct FakeSocket {
     std::string out, in; // what the kernel did not take yet; what the member has sent
 };
 std::map<int, FakeSocket> sockets; // by the member's descriptor
+
+std::map<int, int64_t> alarms; // by the descriptor of the timer: the time until it is due, where it is set
 
 FakeSocket *connection(int broker) {
     for (auto &[own, socket] : sockets)
@@ -100,11 +105,6 @@ struct Watch {
     void (*ready)(void *, uint32_t);
     void *user;
 };
-struct Timer {
-    void (*due)(void *);
-    void *user;
-    bool repeats;
-};
 struct Known {
     int broker;
     bool lost = false;
@@ -115,8 +115,6 @@ struct World {
     const muster_fabric_ops *ops = nullptr;
     void *self = nullptr;
     std::set<Watch *> watches;
-    std::set<Timer *> timers;
-    std::vector<std::pair<void (*)(void *), void *>> posted;
     std::map<uint64_t, bool> questions; // not answered yet; is it a name that is claimed?
     std::vector<std::string> published;
     std::map<uint64_t, Known> peers;
@@ -162,22 +160,6 @@ void unwatch_fd(muster_watch *watch) {
     if (watch == nullptr) return;
     FUZZ_CHECK(world->watches.erase(reinterpret_cast<Watch *>(watch)) == 1);
     delete reinterpret_cast<Watch *>(watch);
-}
-muster_status start_timer(const muster_host *, int64_t, int64_t repeat_ns, void (*due)(void *), void *user,
-                          muster_timer **out) {
-    auto *const timer = new Timer{due, user, repeat_ns > 0};
-    world->timers.insert(timer);
-    *out = reinterpret_cast<muster_timer *>(timer);
-    return MUSTER_OK;
-}
-void stop_timer(muster_timer *timer) {
-    if (timer == nullptr) return;
-    FUZZ_CHECK(world->timers.erase(reinterpret_cast<Timer *>(timer)) == 1);
-    delete reinterpret_cast<Timer *>(timer);
-}
-muster_status post(const muster_host *, void (*run)(void *), void *user) {
-    world->posted.emplace_back(run, user);
-    return MUSTER_OK;
 }
 void *acquire_buffer(const muster_host *) {
     world->segments++;
@@ -261,15 +243,9 @@ void let_in(int broker, uint64_t id, uint64_t window) {
     send(broker, spoken(Head{Kind::ready, 0, id, 0}, word));
 }
 
-void run_posted() {
-    for (const auto &[run, user] : std::exchange(world->posted, {})) run(user);
-    forget_some();
-}
-
 // Descriptors report their events; each callback may end watches.
 void look_around() {
     for (int round = 0; round < 4; round++) {
-        run_posted();
         move_bytes();
         std::vector<std::pair<int, uint32_t>> fds;
         for (const Watch *const watch : world->watches) {
@@ -289,10 +265,15 @@ void look_around() {
     }
 }
 
-void run_timers(bool repeating) {
-    const std::set<Timer *> now = world->timers;
-    for (Timer *const timer : now)
-        if (world->timers.count(timer) != 0 && timer->repeats == repeating) timer->due(timer->user);
+// The timers that are due within this time report it.
+void pass_time(int64_t ns) {
+    const uint64_t one = 1;
+    for (const Watch *const watch : world->watches)
+        if (const auto alarm = alarms.find(watch->fd); alarm != alarms.end() && alarm->second <= ns) {
+            FUZZ_CHECK(write(watch->fd, &one, sizeof one) == sizeof one);
+            alarms.erase(alarm);
+        }
+    look_around();
 }
 
 std::string authority(uint8_t which) {
@@ -406,9 +387,9 @@ void step(Input &input) {
         if (!world->peers.empty()) world->forgotten.insert(world->peers.begin()->first);
         return forget_some();
     case 12:
-        return run_timers(true);
+        return pass_time(1'000'000'000);
     case 13:
-        return run_timers(false);
+        return pass_time(INT64_MAX);
     default:
         return look_around();
     }
@@ -431,7 +412,25 @@ int socket(int family, int type, int protocol) {
     }
     sockets[fds[0]].own = fds[0];
     sockets[fds[0]].theirs = fds[1];
+    alarms.erase(fds[0]); // of a timer that the member has closed
     return fds[0];
+}
+int timerfd_create(clockid_t, int) noexcept {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+int timerfd_settime(int fd, int, const itimerspec *due, itimerspec *) noexcept {
+    uint64_t times = 0;
+    while (read(fd, &times, sizeof times) > 0) {
+    }
+    const int64_t after_ns = due->it_value.tv_sec * int64_t{1'000'000'000} + due->it_value.tv_nsec;
+    alarms.erase(fd);
+    if (after_ns == 1) {
+        const uint64_t one = 1;
+        FUZZ_CHECK(write(fd, &one, sizeof one) == sizeof one);
+    } else if (after_ns != 0) {
+        alarms[fd] = after_ns;
+    }
+    return 0;
 }
 int connect(int fd, const sockaddr *address, socklen_t) {
     const auto found = sockets.find(fd);
@@ -453,9 +452,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     host.watch_fd = watch_fd;
     host.change_fd = change_fd;
     host.unwatch_fd = unwatch_fd;
-    host.start_timer = start_timer;
-    host.stop_timer = stop_timer;
-    host.post = post;
     host.acquire_buffer = acquire_buffer;
     host.release_buffer = release_buffer;
     host.resolved = resolved;
@@ -476,6 +472,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (auto &[own, socket] : sockets) hang_up(socket); // so that no side waits for goodbyes
     here.ops->stop(here.self);
     sockets.clear();
-    FUZZ_CHECK(here.watches.empty() && here.timers.empty() && here.segments == 0);
+    FUZZ_CHECK(here.watches.empty() && here.segments == 0);
     return 0;
 }

@@ -11,14 +11,14 @@ using namespace star;
 namespace {
 
 struct Sink final : Outlet {
-    bool send(Route route, const Head &head, std::string_view payload) override {
+    bool send(Route route, const Head &head, std::string_view payload) noexcept override {
         FUZZ_CHECK(payload.size() <= max_message_bytes);
         FUZZ_CHECK(static_cast<uint8_t>(head.kind) >= 1 && static_cast<uint8_t>(head.kind) <= last_kind);
         return route != 3; // one whose connection has ended without a word yet
     }
-    bool forward(Route, Packet &packet) override { return take(packet); }
-    bool forward_copy(Route, Packet &packet) override { return take(packet); }
-    void log(int32_t, const std::string &text) override { FUZZ_CHECK(text.size() < 1000); }
+    bool forward(Route, Packet &packet) noexcept override { return take(packet); }
+    bool forward_copy(Route, Packet &packet) noexcept override { return take(packet); }
+    void log(int32_t, std::string_view text) noexcept override { FUZZ_CHECK(text.size() < 1000); }
     static bool take(Packet &packet) {
         FUZZ_CHECK(packet.size >= head_bytes);
         return true;
@@ -60,7 +60,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         } else {
             size_t got = 0;
             const uint8_t *const bytes = input.take(length, got);
-            Packet packet{bytes, got, nullptr};
+            std::vector<unsigned char> received(bytes, bytes + got);
+            Packet packet{received.data(), got, nullptr};
             exchange.message(connection == 255 ? parent_route : connection, packet, now);
         }
         exchange.tick(now);

@@ -4,14 +4,17 @@
 // leave and die, brokers below that come and go, and words that are late. What must hold: bytes between two members
 // that live arrive once and in order; whoever talked to one that is gone is told; nobody is told of one that lives and
 // can be reached; the count of bytes on their way is what is on its way; a name has one owner; and when all have gone
-// nothing is left.
+// nothing is left. Then the same where memory runs out: connections end, but of those that are left the same holds.
 #include "exchange.hpp"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <map>
+#include <new>
 #include <set>
 
 extern "C" {
@@ -19,6 +22,37 @@ extern "C" {
 }
 
 using namespace star;
+
+namespace {
+
+int64_t allocations_left = -1; // before one fails, and all after it; negative: none fails
+
+// Inside, none fails: of what is not the exchange.
+class EnoughMemory {
+  public:
+    EnoughMemory() noexcept : before_(std::exchange(allocations_left, -1)) {}
+    ~EnoughMemory() { allocations_left = before_; }
+    EnoughMemory(const EnoughMemory &) = delete;
+    EnoughMemory &operator=(const EnoughMemory &) = delete;
+
+  private:
+    const int64_t before_;
+};
+
+} // namespace
+
+[[gnu::noinline]] void *operator new(size_t size) {
+    if (allocations_left == 0) throw std::bad_alloc();
+    if (allocations_left > 0) allocations_left--;
+    if (void *const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void *memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept {
+    std::free(memory);
+}
 
 namespace {
 
@@ -47,20 +81,27 @@ struct Tree;
 // A broker: an exchange and its connections, each a queue of frames in either direction.
 struct Node final : Outlet {
     Node(Tree &tree, uint32_t prefix);
-    bool send(Route route, const Head &head, std::string_view payload) override {
+    bool send(Route route, const Head &head, std::string_view payload) noexcept override {
+        const EnoughMemory enough;
         return put(route, frame(head, payload));
     }
-    bool forward(Route route, Packet &packet) override {
+    bool forward(Route route, Packet &packet) noexcept override {
+        const EnoughMemory enough;
         return put(route, {reinterpret_cast<const char *>(packet.data), packet.size});
     }
-    bool forward_copy(Route route, Packet &packet) override { return forward(route, packet); }
-    void log(int32_t, const std::string &) override {}
+    bool forward_copy(Route route, Packet &packet) noexcept override { return forward(route, packet); }
+    void log(int32_t, std::string_view) noexcept override {}
+    void cut(Route route) noexcept override {
+        const EnoughMemory enough;
+        cuts.insert(route);
+    }
     bool put(Route route, std::string text);
 
     Tree &tree;
     Exchange exchange;
     std::map<Route, std::deque<std::string>> out; // to members, and to brokers below; parent_route: to the one above
-    Node *parent = nullptr;
+    std::set<Route> cuts;                         // connections that end after the running call
+    Node *parent = nullptr, *above = nullptr;     // above: the parent, also while there is no connection to it
     Route route_at_parent = 0;
     bool alive = true;
 };
@@ -74,11 +115,15 @@ struct Member {
     std::map<uint64_t, uint64_t> out, sent, due; // by partner: cost under way, last number sent, cost not credited
     std::map<uint64_t, uint64_t> got;            // last number that came
     std::set<uint64_t> talked, lost;
+    std::map<uint32_t, std::string> claims; // not answered yet, by request
+    std::set<std::string> names;
+    uint32_t requests = 0;
 };
 
 struct Tree {
     explicit Tree(uint64_t seed) : random{seed * 2654435761u + 88172645463325252u} {}
     Random random;
+    bool lacks_memory = false; // now and then
     int64_t now = 1;
     std::vector<std::unique_ptr<Node>> nodes;
     std::vector<std::unique_ptr<Member>> members;
@@ -100,11 +145,29 @@ struct Tree {
         return nullptr;
     }
     void give(Node &node, Route route, std::string text) {
-        Packet packet{reinterpret_cast<const unsigned char *>(text.data()), text.size(), nullptr};
-        node.exchange.message(route, packet, now);
+        Packet packet{reinterpret_cast<unsigned char *>(text.data()), text.size(), nullptr};
+        bool ended = false;
+        if (lacks_memory && random.one_in(20)) allocations_left = static_cast<int64_t>(random.below(6));
+        try {
+            node.exchange.message(route, packet, now);
+        } catch (const std::bad_alloc &) {
+            ended = true;
+        }
+        allocations_left = -1;
+        if (ended) node.cuts.insert(route);
+        end_cut_connections();
     }
+    // The exchange learns of the end of a connection; it may have no memory at all for that.
+    void end(Node &node, Route route) {
+        if (lacks_memory) allocations_left = 0;
+        route == parent_route ? node.exchange.parent_down() : node.exchange.gone(route);
+        allocations_left = -1;
+    }
+    void end_cut_connections();
+    void cut_below(Node &child);
     Member &join(Node &node);
     void attach(Node &child, Node &parent);
+    void claim(Member &member);
     void die(Member &member);
     void die(Node &child);
     void speak(Member &member);
@@ -133,8 +196,40 @@ bool Node::put(Route route, std::string text) {
         Member *const member = tree.at(*this, route);
         if ((member == nullptr || !member->alive) && tree.below(*this, route) == nullptr) return false;
     }
+    if (tree.lacks_memory && tree.random.one_in(200)) {
+        cuts.insert(route);
+        return false;
+    }
     out[route].push_back(std::move(text));
     return true;
+}
+
+void Tree::end_cut_connections() {
+    for (bool more = true; std::exchange(more, false);)
+        for (auto &node : nodes) {
+            if (!node->alive || node->cuts.empty()) continue;
+            more = true;
+            const Route route = *node->cuts.begin();
+            node->cuts.erase(node->cuts.begin());
+            if (route == parent_route) {
+                if (node->parent != nullptr) cut_below(*node);
+            } else if (Member *const member = at(*node, route); member != nullptr && member->alive) {
+                member->alive = false;
+                node->out.erase(route);
+                end(*node, route);
+            } else if (Node *const child = below(*node, route)) {
+                cut_below(*child);
+            }
+        }
+}
+
+// The connection between a broker and its parent breaks, with what was in transit on it.
+void Tree::cut_below(Node &child) {
+    Node &parent = *std::exchange(child.parent, nullptr);
+    parent.out.erase(child.route_at_parent);
+    child.out.erase(parent_route);
+    end(parent, child.route_at_parent);
+    end(child, parent_route);
 }
 
 Member &Tree::join(Node &node) {
@@ -148,8 +243,9 @@ Member &Tree::join(Node &node) {
 }
 
 void Tree::attach(Node &child, Node &parent) {
-    child.parent = &parent;
+    child.parent = child.above = &parent;
     child.route_at_parent = next_route++;
+    const bool lacked = std::exchange(lacks_memory, false);
     give(parent, child.route_at_parent,
          frame(Head{Kind::hello, 0, 0, 0}, std::string(1, '\1') + std::string(nonce_bytes, '\0')));
     unsigned char word[4];
@@ -159,18 +255,36 @@ void Tree::attach(Node &child, Node &parent) {
                std::string(reinterpret_cast<char *>(word), 4) + std::string(proof_bytes, '\0')));
     parent.out[child.route_at_parent].clear(); // welcome and ready: the uplink's
     child.exchange.parent_up();
+    lacks_memory = lacked;
+    end_cut_connections();
+}
+
+// Asks for a name, or releases one of its own.
+void Tree::claim(Member &m) {
+    if (!m.names.empty() && random.one_in(3)) {
+        m.in.push_back(frame(Head{Kind::release, 0, 0, m.id}, *m.names.begin()));
+        m.names.erase(m.names.begin());
+        return;
+    }
+    const std::string name(1, static_cast<char>('a' + random.below(4)));
+    const auto is_same = [&](const auto &one) { return one.second == name; };
+    if (m.names.count(name) != 0 || std::any_of(m.claims.begin(), m.claims.end(), is_same)) return;
+    m.claims[++m.requests] = name;
+    m.in.push_back(frame(Head{Kind::claim, m.requests, 0, m.id}, name));
 }
 
 // What it had said before may have arrived, or not.
 void Tree::die(Member &m) {
-    m.alive = false;
-    while (!m.in.empty() && !random.one_in(3)) {
-        give(*m.node, m.route, m.in.front());
+    while (!m.in.empty() && m.alive && !random.one_in(3)) {
+        const std::string text = m.in.front();
         m.in.pop_front();
+        give(*m.node, m.route, text);
     }
     m.in.clear();
+    if (!std::exchange(m.alive, false)) return; // it was cut off meanwhile
     m.node->out.erase(m.route);
-    if (m.node->alive) m.node->exchange.gone(m.route);
+    if (m.node->alive) end(*m.node, m.route);
+    end_cut_connections();
 }
 
 void Tree::die(Node &child) {
@@ -181,8 +295,9 @@ void Tree::die(Node &child) {
     child.out.clear();
     if (parent != nullptr) {
         parent->out.erase(child.route_at_parent);
-        parent->exchange.gone(child.route_at_parent);
+        end(*parent, child.route_at_parent);
     }
+    end_cut_connections();
 }
 
 void Tree::speak(Member &m) {
@@ -229,8 +344,16 @@ void Tree::hear(Member &m, const std::string &text) {
     const std::string_view payload = std::string_view(text).substr(head_bytes);
     switch (head.kind) {
     case Kind::welcome:
-    case Kind::answer:
         return;
+    case Kind::answer: {
+        Answer answer;
+        assert_true(answer.decode(payload));
+        const auto asked = m.claims.find(head.word);
+        if (asked == m.claims.end()) return; // of a claim that its broker has made again
+        if (answer.status == MUSTER_OK) m.names.insert(asked->second);
+        m.claims.erase(asked);
+        return;
+    }
     case Kind::ready:
         m.ready = true;
         m.id = head.to;
@@ -238,12 +361,17 @@ void Tree::hear(Member &m, const std::string &text) {
     case Kind::data:
     case Kind::group: {
         const size_t list = head.kind == Kind::group ? head.word * size_t{8} : 0;
-        assert_int_equal(m.lost.count(head.from), 0); // nothing comes from one that was lost
-        const uint64_t next = ++m.got[head.from];
+        if (lacks_memory && m.lost.count(head.from) != 0) return; // beyond a connection that was established again
+        assert_int_equal(m.lost.count(head.from), 0);             // nothing comes from one that was lost
+        uint64_t &got = m.got[head.from];
+        got++;
         if (head.kind == Kind::data) {
+            const uint64_t number = get_u64(reinterpret_cast<const unsigned char *>(payload.data()));
             assert_int_equal(head.to, m.id);
-            assert_int_equal(get_u64(reinterpret_cast<const unsigned char *>(payload.data())),
-                             next); // in order, none missing
+            assert_true(number >= got); // in order
+            // None is missing, unless the sender is about to learn that a connection between brokers broke.
+            if (!lacks_memory) assert_int_equal(number, got);
+            got = number;
         }
         m.talked.insert(head.from);
         m.due[head.from] += cost(text.size() - list);
@@ -254,6 +382,7 @@ void Tree::hear(Member &m, const std::string &text) {
         return;
     }
     case Kind::credit:
+        if (lacks_memory && m.lost.count(head.from) != 0) return;
         assert_true(m.out[head.from] >= head.word);
         m.out[head.from] -= head.word;
         return;
@@ -316,28 +445,37 @@ void check_quiet(Tree &tree) {
             Member *const other = tree.find(partner);
             const bool there = other != nullptr && other->alive;
             if (m->lost.count(partner) == 0 && !there) fail_msg("a member does not know that its partner is gone");
-            if (m->lost.count(partner) == 0) assert_int_equal(other->got[m->id], m->sent[partner]);
+            if (m->lost.count(partner) == 0 && other->lost.count(m->id) == 0)
+                assert_int_equal(other->got[m->id], m->sent[partner]);
         }
         for (const auto &[partner, cost] : m->out)
             if (m->lost.count(partner) == 0) queued += cost;
+        assert_true(m->claims.empty());
     }
     for (auto &n : tree.nodes)
         if (n->alive) known += n->exchange.stats().queued_bytes;
+    if (tree.lacks_memory) return; // messages to a lost member count until the receiver ends; names may be lost
     assert_int_equal(queued, known);
+    std::map<std::string, uint64_t> owners;
+    for (auto &m : tree.members)
+        for (const std::string &name : m->names)
+            if (m->alive) assert_true(owners.emplace(name, m->id).second);
+    assert_int_equal(tree.nodes[0]->exchange.stats().names, owners.size());
 }
 
-void run_schedule(uint64_t seed, bool brokers_die) {
+void run_schedule(uint64_t seed, bool brokers_die, bool lacks_memory) {
     Tree tree(seed);
     const size_t node_count = 1 + tree.random.below(4);
     for (size_t i = 0; i < node_count; i++)
         tree.nodes.push_back(std::make_unique<Node>(tree, static_cast<uint32_t>(i) + 1));
     for (size_t i = 1; i < node_count; i++) tree.attach(*tree.nodes[i], *tree.nodes[tree.random.below(i)]);
     tree.retire();
+    tree.lacks_memory = lacks_memory;
     for (int turn = 0; turn < 300; turn++) {
         Node &node = *tree.nodes[tree.random.below(node_count)];
         Member *const member =
             tree.members.empty() ? nullptr : tree.members[tree.random.below(tree.members.size())].get();
-        switch (tree.random.below(12)) {
+        switch (tree.random.below(13)) {
         case 0:
             if (node.alive && tree.members.size() < 12) tree.join(node);
             break;
@@ -346,11 +484,12 @@ void run_schedule(uint64_t seed, bool brokers_die) {
             break;
         case 2:
             if (member != nullptr && member->alive && member->ready && tree.random.one_in(3)) {
-                while (!member->in.empty()) { // it leaves after its last messages
-                    tree.give(*member->node, member->route, member->in.front());
+                member->in.push_back(frame(Head{Kind::bye, 0, 0, 0}, {})); // it leaves after its last messages
+                while (!member->in.empty() && member->alive) {
+                    const std::string text = member->in.front();
                     member->in.pop_front();
+                    tree.give(*member->node, member->route, text);
                 }
-                tree.give(*member->node, member->route, frame(Head{Kind::bye, 0, 0, 0}, {}));
                 tree.die(*member);
             }
             break;
@@ -363,6 +502,11 @@ void run_schedule(uint64_t seed, bool brokers_die) {
             if (brokers_die && leaf && tree.random.one_in(10)) tree.die(node);
             break;
         }
+        case 5:
+            if (member != nullptr && member->alive && member->ready) tree.claim(*member);
+            if (node.alive && node.parent == nullptr && node.above != nullptr && node.above->alive)
+                tree.attach(node, *node.above);
+            break;
         default:
             if (member != nullptr && member->alive && member->ready) tree.speak(*member);
         }
@@ -372,7 +516,7 @@ void run_schedule(uint64_t seed, bool brokers_die) {
     for (auto &m : tree.members) m->reads = true;
     tree.retire();
     check_quiet(tree);
-    if (!brokers_die) // no living member was reported as gone
+    if (!brokers_die && !lacks_memory) // no living member was reported as gone
         for (auto &m : tree.members)
             for (const uint64_t id : m->lost)
                 if (m->alive) assert_false(tree.find(id)->alive);
@@ -391,11 +535,15 @@ void run_schedule(uint64_t seed, bool brokers_die) {
 }
 
 void test_random_schedules_keep_every_promise(void **) {
-    for (uint64_t seed = 1; seed <= 3000; seed++) run_schedule(seed, false);
+    for (uint64_t seed = 1; seed <= 3000; seed++) run_schedule(seed, false, false);
 }
 
 void test_also_when_brokers_die(void **) {
-    for (uint64_t seed = 1; seed <= 3000; seed++) run_schedule(seed, true);
+    for (uint64_t seed = 1; seed <= 3000; seed++) run_schedule(seed, true, false);
+}
+
+void test_also_when_memory_runs_out(void **) {
+    for (uint64_t seed = 1; seed <= 6000; seed++) run_schedule(seed, seed % 2 == 0, true);
 }
 
 // ---- one by one
@@ -497,6 +645,7 @@ int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_schedules_keep_every_promise),
         cmocka_unit_test(test_also_when_brokers_die),
+        cmocka_unit_test(test_also_when_memory_runs_out),
         cmocka_unit_test(test_rules_are_kept_or_it_ends),
         cmocka_unit_test(test_unauthenticated_peers_get_ten_seconds),
     };

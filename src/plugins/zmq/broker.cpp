@@ -189,29 +189,34 @@ void Broker::stop(int64_t timeout_ns) {
     thread_.join();
 }
 
+// No exception ends the broker: where memory runs out, the connection ends that needed it.
 void Broker::run() noexcept {
     pthread_setname_np(pthread_self(), "muster-broker");
-    try {
-        ticked_ns_ = turn_ns_ = now_ns();
-        if (want_parent_) connect_parent();
-        while (!stopping_.load(std::memory_order_acquire)) {
-            if (parent_ && (news_ & parent_news) != 0) parent_->process();
-            if (parent_lost_) drop_parent();
-            turn_ns_ = now_ns();
-            if (turn_ns_ - ticked_ns_ >= tick_ns) tick();
-            if (turn_ns_ - stats_ns_ >= stats_interval_ns) publish_stats();
-            if (parent_) parent_->flush();
-            news_ = server_.wait(static_cast<int>(tick_ns / 1'000'000));
-        }
-        const int64_t until = now_ns() + linger_ns_.load(std::memory_order_relaxed);
-        server_.drain(until - now_ns());
-        if (parent_) parent_->drain(until - now_ns());
-    } catch (const std::exception &failed) {
-        log(MUSTER_LOG_ERROR, std::string("the broker has failed: ") + failed.what());
+    ticked_ns_ = turn_ns_ = now_ns();
+    if (want_parent_) connect_parent();
+    while (!stopping_.load(std::memory_order_acquire)) {
+        if ((news_ & parent_news) != 0) with_parent([](Uplink &parent) { parent.process(); });
+        if (parent_lost_) drop_parent();
+        turn_ns_ = now_ns();
+        if (turn_ns_ - ticked_ns_ >= tick_ns) tick();
+        if (turn_ns_ - stats_ns_ >= stats_interval_ns) publish_stats();
+        with_parent([](Uplink &parent) { parent.flush(); });
+        news_ = server_.wait(static_cast<int>(tick_ns / 1'000'000));
     }
+    const int64_t until = now_ns() + linger_ns_.load(std::memory_order_relaxed);
+    server_.drain(until - now_ns());
+    with_parent([until](Uplink &parent) { parent.drain(until - now_ns()); });
+    publish_stats();
+}
+
+// Uses the connection to the parent broker, if there is one; without memory for it, it is lost.
+template <class Body>
+void Broker::with_parent(Body body) noexcept {
+    if (!parent_) return;
     try {
-        publish_stats();
-    } catch (const std::exception &) { // the counters stay as they were
+        body(*parent_);
+    } catch (const std::exception &) {
+        parent_lost_ = true;
     }
 }
 
@@ -221,36 +226,43 @@ void Broker::received(Route route, Message &message) {
 }
 
 // Logged at intervals.
-void Broker::rejected() {
+void Broker::rejected() noexcept {
     rejected_++;
     unreported_++;
     if (reported_ns_ != 0 && turn_ns_ - reported_ns_ < report_interval_ns) return;
     reported_ns_ = turn_ns_;
-    std::string text = "a connection is refused: it has another secret or other keys, or none";
-    if (unreported_ > 1) text += " (" + std::to_string(unreported_) + " of them)";
+    char text[160], times[48] = "";
+    if (unreported_ > 1) snprintf(times, sizeof times, " (%llu of them)", static_cast<unsigned long long>(unreported_));
+    snprintf(text, sizeof text, "a connection is refused: it has another secret or other keys, or none%s", times);
     unreported_ = 0;
     log(MUSTER_LOG_WARN, text);
 }
 
-void Broker::accept_failed(const std::string &why) {
-    log(MUSTER_LOG_ERROR, "connections cannot be accepted: " + why);
+void Broker::accept_failed(const char *why) noexcept {
+    char text[200];
+    snprintf(text, sizeof text, "connections cannot be accepted: %s", why);
+    log(MUSTER_LOG_ERROR, text);
 }
 
-void Broker::tick() {
+void Broker::tick() noexcept {
     ticked_ns_ = now_ns();
     server_.tick(ticked_ns_);
     exchange_->tick(ticked_ns_);
-    if (parent_) parent_->tick(ticked_ns_);
+    with_parent([this](Uplink &parent) { parent.tick(ticked_ns_); });
     if (parent_lost_) drop_parent();
     if (want_parent_ && !parent_ && ticked_ns_ >= parent_retry_ns_) connect_parent();
 }
 
 // ---- the parent broker ----------------------------------------------------------------------------------------------
 
-void Broker::connect_parent() {
-    parent_ = std::make_unique<Uplink>(parent_config_, keys_, *scratch_, static_cast<UplinkOwner &>(*this));
-    const muster_status status = parent_->open(now_ns());
-    if (status != MUSTER_OK) uplink_lost(status, "no connection can be made");
+void Broker::connect_parent() noexcept {
+    try {
+        parent_ = std::make_unique<Uplink>(parent_config_, keys_, *scratch_, static_cast<UplinkOwner &>(*this));
+        const muster_status status = parent_->open(now_ns());
+        if (status != MUSTER_OK) uplink_lost(status, "no connection can be made");
+    } catch (const std::exception &) {
+        parent_lost_ = true;
+    }
 }
 
 muster_status Broker::watch_uplink(int fd, bool writable) {
@@ -269,12 +281,12 @@ void Broker::uplink_message(const Head &, Message &message) {
     exchange_->message(parent_route, packet, now_ns());
 }
 
-void Broker::uplink_lost(muster_status, const std::string &why) {
+void Broker::uplink_lost(muster_status, std::string_view why) {
     parent_lost_ = true;
-    log(MUSTER_LOG_WARN, "the parent broker, " + parent_config_.place + ": " + why);
+    log(MUSTER_LOG_WARN, "the parent broker, " + parent_config_.place + ": " + std::string(why));
 }
 
-void Broker::drop_parent() {
+void Broker::drop_parent() noexcept {
     parent_lost_ = false;
     parent_.reset(); // epoll forgets its descriptors
     exchange_->parent_down();
@@ -283,32 +295,45 @@ void Broker::drop_parent() {
 
 // ---- the exchange's outlet ------------------------------------------------------------------------------------------
 
-bool Broker::send_to(Route route, Message &message) {
-    if (route == parent_route) return parent_ && parent_->send(message);
-    return server_.send(route, message);
+// Without memory for a message, the connection ends for which it was: a process that waited for it would wait for ever.
+bool Broker::send_to(Route route, Message &message) noexcept {
+    if (route != parent_route) return server_.send(route, message);
+    bool sent = false;
+    if (parent_lost_) return false;
+    with_parent([&](Uplink &parent) { sent = parent.send(message); });
+    return sent;
 }
 
-bool Broker::send(Route route, const Head &head, std::string_view payload) {
+bool Broker::send(Route route, const Head &head, std::string_view payload) noexcept {
     Message message;
-    return message.make(head, payload.data(), payload.size()) && send_to(route, message);
+    if (message.make(head, payload.data(), payload.size())) return send_to(route, message);
+    return cut(route), false;
 }
 
-bool Broker::forward(Route route, Packet &packet) {
+bool Broker::forward(Route route, Packet &packet) noexcept {
     return send_to(route, *static_cast<Message *>(packet.message));
 }
 
-bool Broker::forward_copy(Route route, Packet &packet) {
+bool Broker::forward_copy(Route route, Packet &packet) noexcept {
     Message copy;
-    return zmq_msg_copy(copy.get(), static_cast<Message *>(packet.message)->get()) == 0 && send_to(route, copy);
+    if (zmq_msg_copy(copy.get(), static_cast<Message *>(packet.message)->get()) == 0) return send_to(route, copy);
+    return cut(route), false;
 }
 
-void Broker::log(int32_t level, const std::string &text) {
+void Broker::cut(Route route) noexcept {
+    if (route == parent_route)
+        parent_lost_ = true;
+    else
+        server_.cut(route);
+}
+
+void Broker::log(int32_t level, std::string_view text) noexcept {
     host_->log(host_, level, text.data(), text.size());
 }
 
 // ---- counters -------------------------------------------------------------------------------------------------------
 
-void Broker::publish_stats() {
+void Broker::publish_stats() noexcept {
     stats_ns_ = now_ns();
     const ExchangeStats now = exchange_->stats();
     const std::lock_guard hold(stats_lock_);

@@ -32,27 +32,29 @@ class Broker final : public Outlet, public ServerOwner, public UplinkOwner {
     muster_status choose_keys(const muster_broker_config &config, bool curve, CurveServerKeys &of_server,
                               muster_error *error);
     void run() noexcept;
-    void connect_parent();
-    void drop_parent();
-    void publish_stats();
-    void tick();
+    template <class Body>
+    void with_parent(Body body) noexcept;
+    void connect_parent() noexcept;
+    void drop_parent() noexcept;
+    void publish_stats() noexcept;
+    void tick() noexcept;
 
-    bool send(Route route, const Head &head, std::string_view payload) override;
-    bool forward(Route route, Packet &packet) override;
-    bool forward_copy(Route route, Packet &packet) override;
-    void log(int32_t level, const std::string &text) override;
-    void admitted(Route route) override { server_.admit(route); }
-    void hang_up(Route route) override { server_.hang_up(route); }
-    void cut(Route route) override { server_.cut(route); }
-    Queued queued(Route route) override { return server_.queued(route); }
+    bool send(Route route, const Head &head, std::string_view payload) noexcept override;
+    bool forward(Route route, Packet &packet) noexcept override;
+    bool forward_copy(Route route, Packet &packet) noexcept override;
+    void log(int32_t level, std::string_view text) noexcept override;
+    void admitted(Route route) noexcept override { server_.admit(route); }
+    void hang_up(Route route) noexcept override { server_.hang_up(route); }
+    void cut(Route route) noexcept override;
+    Queued queued(Route route) noexcept override { return server_.queued(route); }
     void received(Route route, Message &message) override;
-    void gone(Route route) override { exchange_->gone(route); }
-    void rejected() override;
-    void accept_failed(const std::string &why) override;
-    bool send_to(Route route, Message &message);
+    void gone(Route route) noexcept override { exchange_->gone(route); }
+    void rejected() noexcept override;
+    void accept_failed(const char *why) noexcept override;
+    bool send_to(Route route, Message &message) noexcept;
     void uplink_ready(uint64_t id, uint64_t window) override;
     void uplink_message(const Head &head, Message &message) override;
-    void uplink_lost(muster_status status, const std::string &why) override;
+    void uplink_lost(muster_status status, std::string_view why) override;
     muster_status watch_uplink(int fd, bool writable) override;
 
     const muster_host *const host_;

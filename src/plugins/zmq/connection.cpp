@@ -71,7 +71,15 @@ bool Connection::over(End end) noexcept {
     return false;
 }
 
-bool Connection::read(Scratch &scratch, ConnectionOwner &owner) {
+bool Connection::read(Scratch &scratch, ConnectionOwner &owner) noexcept {
+    try {
+        return read_some(scratch, owner);
+    } catch (const std::exception &) {
+        return over(End::memory);
+    }
+}
+
+bool Connection::read_some(Scratch &scratch, ConnectionOwner &owner) {
     for (int i = 0; i < max_reads; i++) {
         const size_t missing = in_body_ ? body_size_ - begin_size_ : 0;
         iovec parts[2] = {{in_body_ && missing != 0 ? body_.data() + begin_size_ : nullptr, missing},
@@ -127,7 +135,7 @@ bool Connection::parse(unsigned char *data, size_t size, ConnectionOwner &owner)
             if (!frame(body, body_size_, nullptr, owner)) return false;
             continue;
         }
-        if (!body_.make(body_size_)) return over(End::protocol); // no memory
+        if (!body_.make(body_size_)) return over(End::memory);
         memcpy(body_.data(), data, size);
         begin_size_ = size;
         in_body_ = true;
@@ -202,7 +210,7 @@ bool Connection::command(std::string_view body) {
     queue_.emplace_back();
     Outgoing &pong = queue_.back();
     pong.command = true;
-    if (!pong.message.make(5 + context.size())) return over(End::protocol);
+    if (!pong.message.make(5 + context.size())) return over(End::memory);
     memcpy(pong.message.data(), "\4PONG", 5);
     memcpy(pong.message.data() + 5, context.data(), context.size());
     queued_ += cost(pong.message.size());
@@ -215,7 +223,7 @@ bool Connection::deliver(unsigned char more, std::string_view payload, Message *
     if (holder != nullptr && more == 0) {
         message.take(*holder);
     } else {
-        if (!message.make(payload.size())) return over(End::protocol);
+        if (!message.make(payload.size())) return over(End::memory);
         if (!payload.empty()) memcpy(message.data(), payload.data(), payload.size());
     }
     spoke = true;
@@ -241,7 +249,7 @@ void Connection::hang_up() {
     begin_size_ = 0;
 }
 
-bool Connection::write(Scratch &scratch) {
+bool Connection::write(Scratch &scratch) noexcept {
     if (!flush_out()) return end_ == End::none;
     if (state_ == State::traffic && !(curve_ ? flush_sealed(scratch) : flush_plain())) return end_ == End::none;
     if (hung_up_ && !waiting() && !std::exchange(shut_, true)) shutdown(fd_, SHUT_WR);
@@ -252,6 +260,17 @@ bool Connection::write(Scratch &scratch) {
 bool Connection::write_failed() {
     shutdown(fd_, SHUT_RDWR);
     return over(End::peer);
+}
+
+// Sealed bytes wait until there is room. Without memory for them the connection ends, as a frame has begun. False.
+bool Connection::keep_out(const unsigned char *bytes, size_t size) {
+    try {
+        out_.assign(bytes, bytes + size);
+        return false;
+    } catch (const std::bad_alloc &) {
+        over(End::memory);
+        return write_failed();
+    }
 }
 
 // These return true when everything has been written.
@@ -328,10 +347,7 @@ bool Connection::flush_sealed(Scratch &scratch) {
             const ssize_t put = ::send(fd_, to + done, size - done, MSG_NOSIGNAL);
             if (put < 0 && errno == EINTR) continue;
             if (put < 0 && !would_block()) return write_failed();
-            if (put < 0) {
-                out_.assign(to + done, to + size);
-                return false;
-            }
+            if (put < 0) return keep_out(to + done, size - done);
             done += static_cast<size_t>(put);
         }
     }

@@ -37,18 +37,19 @@ class Connection {
   public:
     static constexpr size_t max_frame_bytes = head_bytes + max_message_bytes + 4096 * 8; // of a member
     static constexpr size_t max_early_frame_bytes = 1024;                                // before admit()
-    enum class End : uint8_t { none, peer, protocol, unauthenticated };                  // why the connection has ended
+    enum class End : uint8_t { none, peer, protocol, unauthenticated, memory };          // why the connection has ended
 
     // `curve`: of the same side; NULL: no CURVE. The connection owns the descriptor.
     Connection(int fd, Route route, ZmtpSide side, std::unique_ptr<Curve> curve, int64_t now_ns);
     ~Connection();
     Connection(const Connection &) = delete;
 
-    // Reads the available bytes, within a bound. Returns false after the end; end() is the reason.
-    bool read(Scratch &scratch, ConnectionOwner &owner);
+    // Reads the available bytes, within a bound. Returns false after the end; end() is the reason, also if there was no
+    // memory for what was received, here or at the owner.
+    bool read(Scratch &scratch, ConnectionOwner &owner) noexcept;
     // Writes as much as the kernel accepts. Returns false after the end.
-    bool write(Scratch &scratch);
-    // Moves the content of the message out.
+    bool write(Scratch &scratch) noexcept;
+    // Moves the content of the message out. Throws without memory, and has queued nothing then.
     void send(Message &message);
     void hang_up(); // after the queued bytes are written; nothing is read any more
     void admit() noexcept { frame_limit_ = max_frame_bytes; } // the peer is a member
@@ -75,9 +76,11 @@ class Connection {
         bool command = false;
         bool control = false; // a message of the star that is not data
     };
+    bool read_some(Scratch &scratch, ConnectionOwner &owner);
     bool parse(unsigned char *data, size_t size, ConnectionOwner &owner);
     bool greeted();
     bool write_failed(); // false
+    bool keep_out(const unsigned char *bytes, size_t size);
     bool frame(unsigned char *data, size_t size, Message *holder, ConnectionOwner &owner);
     bool handshake(std::string_view body);
     bool command(std::string_view body);

@@ -16,7 +16,8 @@ constexpr int64_t join_timeout_ns = 10'000'000'000; // from the first message to
 
 Exchange::Exchange(Outlet &outlet, ExchangeConfig config) : outlet_(outlet), config_(std::move(config)) {}
 
-void Exchange::send(Route route, Kind kind, uint32_t word, uint64_t to, uint64_t from, std::string_view payload) {
+void Exchange::send(Route route, Kind kind, uint32_t word, uint64_t to, uint64_t from,
+                    std::string_view payload) noexcept {
     outlet_.send(route, Head{kind, word, to, from}, payload);
     if (const auto found = nodes_.find(route); found != nodes_.end()) check_backlog(*found->second);
 }
@@ -25,16 +26,16 @@ void Exchange::send(Route route, Kind kind, uint32_t word, uint64_t to, uint64_t
 // message carries the numbers of its receivers), and two windows for what was credited without having been read, or was
 // sent by members that have left. Everything else: 1 MiB, and 1 KiB for each partner. Beyond that the member is cut
 // off.
-void Exchange::check_backlog(Node &to) {
+void Exchange::check_backlog(Node &to) noexcept {
     if (to.state != State::member || to.overfull) return;
     const Queued queued = outlet_.queued(to.route);
     const bool data = queued.data > 2 * to.owed + 2 * config_.window + max_control_bytes;
     if (!data && queued.control <= max_control_bytes + 1024 * to.pairs.size()) return;
     to.overfull = true;
-    overfull_.push_back(to.route);
+    overfull_.push_back(to.route); // a new node makes room for itself
 }
 
-void Exchange::cut_overfull_members() {
+void Exchange::cut_overfull_members() noexcept {
     while (!overfull_.empty()) {
         const Route route = overfull_.back();
         overfull_.pop_back();
@@ -85,6 +86,8 @@ void Exchange::take(Route route, Packet &packet, int64_t now_ns) {
             stats_.refused++;
             return outlet_.hang_up(route);
         }
+        if (const size_t all = nodes_.size() + 1 + overfull_.size(); overfull_.capacity() < all)
+            overfull_.reserve(2 * all);
         found = nodes_.emplace(route, std::make_unique<Node>()).first;
         found->second->route = route;
         found->second->since_ns = found->second->tokens_ns = now_ns;
@@ -138,9 +141,9 @@ void Exchange::proof(Node &node, std::string_view payload) {
 void Exchange::welcome_member(Node &node) {
     if (members_.size() >= config_.max_members)
         return refuse(node, MUSTER_E_LIMIT, "the broker has its maximum of members");
-    node.state = State::member;
     node.id = make_id();
     members_.emplace(node.id, &node);
+    node.state = State::member;
     outlet_.admitted(node.route);
     send_ready(node);
 }
@@ -158,11 +161,11 @@ void Exchange::refuse(Node &node, muster_status status, const std::string &why) 
 }
 
 // Expels a peer that has broken the protocol; its further messages are ignored.
-void Exchange::ban(Node &node, const std::string &why) {
-    if (node.state == State::member) remove_member(node, "protocol error: " + why);
-    if (node.state == State::broker)
-        for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(node.route, node, prefix);
-    refuse(node, MUSTER_E_PROTOCOL, why);
+void Exchange::ban(Node &node, std::string_view why) {
+    const std::string text(why);
+    if (node.state == State::member) remove_member(node, "protocol error: " + text);
+    if (node.state == State::broker) detach_all(node);
+    refuse(node, MUSTER_E_PROTOCOL, text);
 }
 
 bool Exchange::spend_token(Node &node, int64_t now_ns) {
@@ -174,11 +177,16 @@ bool Exchange::spend_token(Node &node, int64_t now_ns) {
     return true;
 }
 
-void Exchange::tick(int64_t now_ns) {
+void Exchange::tick(int64_t now_ns) noexcept {
     for (auto it = nodes_.begin(); it != nodes_.end();) {
         Node &node = *(it++)->second;
         const bool early = node.state == State::unauthenticated || node.state == State::proving;
-        if (early && now_ns - node.since_ns > join_timeout_ns) refuse(node, MUSTER_E_AUTH, "no proof in time");
+        if (!early || now_ns - node.since_ns <= join_timeout_ns) continue;
+        try {
+            refuse(node, MUSTER_E_AUTH, "no proof in time");
+        } catch (const std::bad_alloc &) {
+            outlet_.cut(node.route);
+        }
     }
 }
 
@@ -218,15 +226,21 @@ void Exchange::from_member(Node &node, const Head &head, Packet &packet, int64_t
     case Kind::claim:
         if (node.names.count(name) == 0 && node.names.size() >= max_names)
             return send_answer(node.route, head, {MUSTER_E_LIMIT, name, "a member has at most 64 names"});
-        return parent_ ? send(parent_route, Kind::claim, head.word, 0, node.id, name) : claim(head, node.route, name);
+        node.claims = true;
+        if (!parent_) return claim(head, node.route, name);
+        break;
     case Kind::release:
         if (node.names.erase(name) == 0) return;
         return parent_ ? send(parent_route, Kind::release, 0, 0, node.id, name) : release(node.id, name);
     case Kind::find:
-        return parent_ ? send(parent_route, Kind::find, head.word, 0, node.id, name) : find(head, node.route, name);
+        if (!parent_) return find(head, node.route, name);
+        break;
     default:
         return ban(node, "message that only brokers send");
     }
+    if (node.asked >= max_asked)
+        return send_answer(node.route, head, {MUSTER_E_LIMIT, name, "too many requests without an answer"});
+    ask_parent(head, node.route, name);
 }
 
 void Exchange::data(Node &from, const Head &head, Packet &packet) {
@@ -240,24 +254,20 @@ void Exchange::data(Node &from, const Head &head, Packet &packet) {
     Pair &pair = from.pairs[head.to];
     const uint64_t charge = cost(packet.size);
     if (pair.out != 0 && pair.out + charge > config_.window) return ban(from, "data without credit");
+    if (to != nullptr) to->pairs[head.from]; // so that it is notified when the sender leaves
     pair.out += charge;
     queued_ += charge;
     stats_.messages++;
     stats_.bytes += packet.size - head_bytes;
-    if (to != nullptr) {
-        deliver(*to, head, packet);
-        return;
-    }
+    if (to != nullptr) return deliver(*to, packet);
     outlet_.forward(route_of(prefix_of(head.to)), packet);
 }
 
-// Forwards to a member of this broker.
-bool Exchange::deliver(Node &to, const Head &head, Packet &packet) {
-    to.pairs[head.from]; // so that it is notified when the sender leaves
+// Forwards to a member of this broker, which has a pair with the sender.
+void Exchange::deliver(Node &to, Packet &packet) noexcept {
     to.owed += cost(packet.size);
-    const bool sent = outlet_.forward(to.route, packet);
+    outlet_.forward(to.route, packet);
     check_backlog(to);
-    return sent;
 }
 
 // Credit for a member of this broker is valid up to what that member has sent; other credit is ignored.
@@ -268,7 +278,7 @@ bool Exchange::is_owed(const Head &head) noexcept {
     return pair != sender->pairs.end() && pair->second.out >= head.word && head.word != 0;
 }
 
-void Exchange::credited(const Head &head) {
+void Exchange::credited(const Head &head) noexcept {
     Node *const sender = local(head.to);
     if (sender == nullptr) return;
     const auto pair = sender->pairs.find(head.from);
@@ -284,9 +294,10 @@ void Exchange::route_on(const Head &head, Packet &packet, Route came_from) {
     if (head.kind == Kind::credit) credited(head);
     if (to != nullptr) {
         if (head.kind == Kind::data) {
+            to->pairs[head.from];
             stats_.messages++;
             stats_.bytes += packet.size - head_bytes;
-            deliver(*to, head, packet);
+            deliver(*to, packet);
         } else {
             if (head.kind == Kind::lost) {
                 const auto pair = to->pairs.find(head.from);
@@ -320,9 +331,12 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Packet &pack
     stats_.multicasts += from != nullptr;
     std::vector<Route> next;
     for (size_t i = 0; i < count; i++) {
-        const uint64_t id = get_u64(as_bytes(payload) + 8 * i);
+        unsigned char *const place = packet.data + head_bytes + 8 * i;
+        const uint64_t id = get_u64(place);
+        if (id == 0) continue;
         Node *const to = local(id);
         const Route beyond = to != nullptr || prefix_of(id) == config_.prefix ? 0 : route_of(prefix_of(id));
+        if (to != nullptr) to->pairs[head.from];
         if (from != nullptr && (to != nullptr || beyond != 0)) {
             if (from->pairs.size() >= max_pairs && from->pairs.count(id) == 0) return ban(*from, "too many partners");
             Pair &pair = from->pairs[id];
@@ -335,7 +349,6 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Packet &pack
             stats_.bytes += payload.size() - list;
         }
         if (to != nullptr) {
-            to->pairs[head.from];
             to->owed += charge;
             outlet_.forward_copy(to->route, packet);
             check_backlog(*to);
@@ -343,6 +356,7 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Packet &pack
             if (std::find(next.begin(), next.end(), beyond) == next.end()) next.push_back(beyond);
         } else if (beyond == 0) {
             report_lost(id, head.from, "there is no such member");
+            put_u64(place, 0); // nor is it to receive the message by a broker that knows it: its brokers may be changing
         }
     }
     for (const Route route : next) outlet_.forward_copy(route, packet);
@@ -361,12 +375,29 @@ void Exchange::record_claim(uint64_t asked, uint64_t owner, const std::string &n
     if (member != nullptr && member->names.size() < max_names) member->names.insert(name);
 }
 
+void Exchange::ask_parent(const Head &head, Route route, const std::string &name) {
+    const auto [place, fresh] = asked_.insert_or_assign({head.from, head.word}, Question{head.kind, route, name});
+    if (Node *const member = local(head.from); member != nullptr && fresh) member->asked++;
+    send(parent_route, head.kind, head.word, 0, head.from, name);
+}
+
+// Of the askers from `first` to `last`.
+void Exchange::forget_questions(uint64_t first, uint64_t last) noexcept {
+    asked_.erase(asked_.lower_bound({first, 0}), asked_.upper_bound({last, UINT32_MAX}));
+}
+
 void Exchange::claim(const Head &head, Route route, const std::string &name) {
-    const auto [place, fresh] = names_.emplace(name, head.from);
-    if (!fresh && place->second != head.from)
+    const auto found = names_.find(name);
+    if (found != names_.end() && found->second != head.from)
         return send_answer(route, head, {MUSTER_E_EXISTS, name, "another process has the name " + name});
-    owners_[head.from].insert(name);
+    record_name(head.from, name);
     send_answer(route, head, {MUSTER_OK, name, {}}, head.from);
+}
+
+// Without memory the name may be recorded for its owner only, and is released with the others of that owner.
+void Exchange::record_name(uint64_t owner, const std::string &name) {
+    owners_[owner].insert(name);
+    names_.emplace(name, owner);
 }
 
 void Exchange::find(const Head &head, Route route, const std::string &name) {
@@ -376,7 +407,7 @@ void Exchange::find(const Head &head, Route route, const std::string &name) {
     send_answer(route, head, {MUSTER_OK, name, {}}, found->second);
 }
 
-void Exchange::release(uint64_t owner, const std::string &name) {
+void Exchange::release(uint64_t owner, const std::string &name) noexcept {
     const auto found = names_.find(name);
     if (found == names_.end() || found->second != owner) return;
     names_.erase(found);
@@ -385,16 +416,17 @@ void Exchange::release(uint64_t owner, const std::string &name) {
     if (of_owner->second.empty()) owners_.erase(of_owner);
 }
 
-void Exchange::release_all(uint64_t owner) {
+void Exchange::release_all(uint64_t owner) noexcept {
     const auto found = owners_.find(owner);
     if (found == owners_.end()) return;
-    for (const std::string &name : found->second) names_.erase(name);
+    for (const std::string &name : found->second)
+        if (const auto place = names_.find(name); place != names_.end() && place->second == owner) names_.erase(place);
     owners_.erase(found);
 }
 
 // ---- ends -----------------------------------------------------------------------------------------------------------
 
-void Exchange::report_lost(uint64_t who, uint64_t to, const std::string &why) {
+void Exchange::report_lost(uint64_t who, uint64_t to, std::string_view why) noexcept {
     if (Node *const partner = local(to)) {
         const auto pair = partner->pairs.find(who);
         if (pair != partner->pairs.end()) {
@@ -407,7 +439,7 @@ void Exchange::report_lost(uint64_t who, uint64_t to, const std::string &why) {
     if (next != 0) send(next, Kind::lost, 0, to, who, why);
 }
 
-void Exchange::remove_member(Node &node, const std::string &why) {
+void Exchange::remove_member(Node &node, std::string_view why) noexcept {
     const uint64_t id = std::exchange(node.id, 0);
     members_.erase(id);
     for (const auto &[partner, pair] : std::exchange(node.pairs, {})) {
@@ -415,11 +447,13 @@ void Exchange::remove_member(Node &node, const std::string &why) {
         if (Node *const to = local(partner)) to->owed -= std::min(to->owed, pair.out);
         report_lost(id, partner, why);
     }
-    if (!node.names.empty()) parent_ ? send(parent_route, Kind::release_all, 0, 0, id) : release_all(id);
+    forget_questions(id, id);
+    // Also of one whose claim has not been answered.
+    if (node.claims) parent_ ? send(parent_route, Kind::release_all, 0, 0, id) : release_all(id);
     node.names.clear();
 }
 
-void Exchange::gone(Route route) {
+void Exchange::gone(Route route) noexcept {
     const auto found = nodes_.find(route);
     if (found == nodes_.end()) return;
     Node &node = *found->second;
@@ -429,8 +463,8 @@ void Exchange::gone(Route route) {
     }
     if (node.state == State::broker) {
         stats_.lost++;
-        outlet_.log(MUSTER_LOG_WARN, "broker " + broker_number(prefix_of(node.id)) + ", a child, is gone");
-        for (const uint32_t prefix : std::exchange(node.prefixes, {})) detach(route, node, prefix);
+        log_child(MUSTER_LOG_WARN, node, ", a child, is gone");
+        detach_all(node);
     }
     nodes_.erase(found);
     cut_overfull_members();

@@ -27,9 +27,11 @@ std::pair<std::string, std::string> key_pair(const muster_host *host, const char
 
 const CurveKeys &Keys::curve() {
     if (curve_.server_public.empty()) {
-        std::tie(curve_.server_public, curve_.server_secret) = key_pair(host_, "star curve broker 1");
-        std::tie(curve_.client_public, curve_.client_secret) = key_pair(host_, "star curve member 1");
-        curve_.from_secret = true;
+        CurveKeys made; // all of them, or none
+        std::tie(made.server_public, made.server_secret) = key_pair(host_, "star curve broker 1");
+        std::tie(made.client_public, made.client_secret) = key_pair(host_, "star curve member 1");
+        made.from_secret = true;
+        curve_ = std::move(made);
     }
     return curve_;
 }

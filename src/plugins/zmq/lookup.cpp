@@ -6,7 +6,6 @@
 #include <cstring>
 #include <netdb.h>
 #include <sys/eventfd.h>
-#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -29,7 +28,7 @@ std::shared_ptr<Lookup> Lookup::begin(const std::string &place) {
     bool begun = true;
     try {
         std::thread([lookup] { lookup->run(0); }).detach();
-    } catch (const std::system_error &) {
+    } catch (const std::exception &) { // no thread, or no memory for its start
         begun = false;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -36,7 +36,7 @@ Plugin::~Plugin() {
     stars_.clear();
 }
 
-void Plugin::log(int32_t level, const std::string &text) const {
+void Plugin::log(int32_t level, std::string_view text) const noexcept {
     host_->log(host_, level, text.data(), text.size());
 }
 
@@ -81,12 +81,18 @@ Star *Plugin::star(std::string_view authority, BrokerAddress &address, muster_er
     const muster_status status = keys_for(address, keys, pinned, why);
     if (status != MUSTER_OK) return fail(error, status, why), nullptr;
     auto star = std::make_unique<Star>(*this, address, std::move(keys), pinned);
+    if (const muster_status opened = star->open(); opened != MUSTER_OK)
+        return fail(error, opened, "no timer for the star"), nullptr;
     return (stars_[address.key()] = std::move(star)).get();
 }
 
 uint64_t Plugin::own(Star &star, uint64_t id) {
-    owned_.emplace(next_peer_, Owned{&star, id});
+    owned_.emplace(next_peer_, Owned{&star, id, false});
     return next_peer_++;
+}
+
+void Plugin::disown_all(const Star &star) noexcept {
+    std::erase_if(owned_, [&](const auto &one) { return one.second.star == &star; });
 }
 
 Plugin::Owned Plugin::owned(uint64_t peer) const noexcept {
@@ -102,7 +108,8 @@ void Plugin::withdraw(std::string_view authority) {
     if (found != stars_.end()) found->second->release(address.name);
 }
 
-void Plugin::answer(bool claim, uint64_t id, muster_status status, uint64_t peer, const std::string &text) const {
+void Plugin::answer(bool claim, uint64_t id, muster_status status, uint64_t peer,
+                    std::string_view text) const noexcept {
     if (status > 0) status = MUSTER_E_PROTOCOL;
     if (claim)
         host_->published(endpoint_, id, status, text.data(), text.size());
@@ -174,15 +181,15 @@ muster_status op_resolve(void *self, const char *authority, uint64_t authority_b
 
 muster_status op_send(void *self, uint64_t peer, const muster_span *spans, uint32_t span_count) {
     return guarded([&]() -> muster_status {
-        const auto [star, id] = of(self).owned(peer);
-        return star == nullptr ? MUSTER_E_PEER : star->send(id, spans, span_count);
+        const auto [star, id, is_lost] = of(self).owned(peer);
+        return star == nullptr || is_lost ? MUSTER_E_PEER : star->send(id, spans, span_count);
     });
 }
 
 muster_status op_send_buffer(void *self, uint64_t peer, void *segment, uint64_t offset_bytes, uint64_t size_bytes) {
     return guarded([&]() -> muster_status {
-        const auto [star, id] = of(self).owned(peer);
-        return star == nullptr ? MUSTER_E_PEER : star->send_buffer(id, segment, offset_bytes, size_bytes);
+        const auto [star, id, is_lost] = of(self).owned(peer);
+        return star == nullptr || is_lost ? MUSTER_E_PEER : star->send_buffer(id, segment, offset_bytes, size_bytes);
     });
 }
 
@@ -192,8 +199,8 @@ muster_status op_send_multicast(void *self, const uint64_t *peers, uint32_t peer
         Star *const star = of(self).owned(peers[0]).star;
         std::vector<uint64_t> ids;
         for (uint32_t i = 0; i < peer_count; i++) {
-            const auto [other, id] = of(self).owned(peers[i]);
-            if (other == nullptr) return MUSTER_E_PEER;
+            const auto [other, id, is_lost] = of(self).owned(peers[i]);
+            if (other == nullptr || is_lost) return MUSTER_E_PEER;
             if (other != star) return MUSTER_E_UNSUPPORTED;
             ids.push_back(id);
         }
@@ -203,7 +210,11 @@ muster_status op_send_multicast(void *self, const uint64_t *peers, uint32_t peer
 
 void op_forget(void *self, uint64_t peer) {
     guarded([&]() -> muster_status {
-        if (const auto [star, id] = of(self).owned(peer); star != nullptr) star->forget(peer, id);
+        const auto [star, id, is_lost] = of(self).owned(peer);
+        if (is_lost)
+            of(self).disown(peer);
+        else if (star != nullptr)
+            star->forget(id);
         return MUSTER_OK;
     });
 }

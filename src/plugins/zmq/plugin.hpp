@@ -25,8 +25,8 @@ class Plugin {
     }
     Keys &keys() noexcept { return keys_; }
     const std::string &own_name() const noexcept { return own_name_; } // used where the address has none
-    void log(int32_t level, const std::string &text) const;
-    void answer(bool claim, uint64_t id, muster_status status, uint64_t peer, const std::string &text) const;
+    void log(int32_t level, std::string_view text) const noexcept;
+    void answer(bool claim, uint64_t id, muster_status status, uint64_t peer, std::string_view text) const noexcept;
     void withdraw(std::string_view authority);
 
     void start(muster_endpoint *endpoint);
@@ -35,11 +35,14 @@ class Plugin {
     // reached under two addresses.
     struct Owned {
         Star *star = nullptr;
-        uint64_t id = 0; // the broker's number
+        uint64_t id = 0;      // the broker's number
+        bool is_lost = false; // reported to the library, which has not forgotten it yet
     };
     uint64_t own(Star &star, uint64_t id);
     Owned owned(uint64_t peer) const noexcept; // no star: unknown
+    void lose(uint64_t peer) noexcept { owned_.at(peer).is_lost = true; }
     void disown(uint64_t peer) noexcept { owned_.erase(peer); }
+    void disown_all(const Star &star) noexcept;
 
   private:
     muster_status keys_for(const BrokerAddress &address, std::optional<CurveKeys> &out, std::optional<CurveKey> &pinned,

@@ -57,6 +57,12 @@ int listen_at(const addrinfo &at) noexcept {
     return -1;
 }
 
+// Room for `more` further elements; it grows by doubling, as push_back() does.
+void make_room(std::vector<Route> &list, size_t more) {
+    if (list.capacity() - list.size() >= more) return;
+    list.reserve(std::max(2 * list.capacity(), list.size() + more));
+}
+
 } // namespace
 
 Server::~Server() {
@@ -117,7 +123,7 @@ muster_status Server::listen(const std::string &place, ServerConfig config, std:
     return MUSTER_OK;
 }
 
-bool Server::watch(int fd, uint32_t tag, bool writable) {
+bool Server::watch(int fd, uint32_t tag, bool writable) noexcept {
     epoll_event event{};
     event.events = EPOLLIN | (writable ? EPOLLOUT : 0U);
     event.data.u64 = tag;
@@ -125,7 +131,7 @@ bool Server::watch(int fd, uint32_t tag, bool writable) {
            (errno == EEXIST && epoll_ctl(epoll_, EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
-uint32_t Server::wait(int timeout_ms) {
+uint32_t Server::wait(int timeout_ms) noexcept {
     flush();
     close_pending();
     epoll_event ready[max_events];
@@ -146,7 +152,7 @@ uint32_t Server::wait(int timeout_ms) {
     return tags;
 }
 
-void Server::serve(Held &held, uint32_t events) {
+void Server::serve(Held &held, uint32_t events) noexcept {
     if ((events & EPOLLOUT) != 0) write(held);
     if (held.is_closing || (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return;
     if (!held.connection->read(scratch_, owner_)) close_later(held);
@@ -155,7 +161,7 @@ void Server::serve(Held &held, uint32_t events) {
 
 // ---- accepting ------------------------------------------------------------------------------------------------------
 
-void Server::accept_connections() {
+void Server::accept_connections() noexcept {
     for (int taken = 0; taken < max_accepts; taken++) {
         const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
@@ -168,7 +174,7 @@ void Server::accept_connections() {
     }
 }
 
-void Server::add(int fd) {
+void Server::add(int fd) noexcept {
     if (full_ && reserve_[0] < 0 && early_.empty()) {
         if (!take_reserve()) { // this connection has a descriptor of the reserve, and the process has no others
             close(fd);
@@ -182,23 +188,43 @@ void Server::add(int fd) {
         return;
     }
     tune_connection(fd);
+    try {
+        Held &held = hold(fd);
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.u64 = held.connection->route();
+        if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) return close_later(held);
+        write(held);
+    } catch (const std::bad_alloc &) { // the peer connects again
+    }
+}
+
+// Owns the descriptor, also if it throws.
+Server::Held &Server::hold(int fd) {
+    struct Descriptor {
+        int fd;
+        ~Descriptor() {
+            if (fd >= 0) close(fd);
+        }
+    } descriptor{fd};
     Route route = 0;
     while (route < min_route || route == UINT64_MAX || connections_.count(route) != 0) route = random_u64();
+    make_room(dirty_, connections_.size() + 1);
+    make_room(closing_, connections_.size() + 1);
     Held held;
     std::unique_ptr<Curve> curve;
     if (config_.keys) curve = std::make_unique<CurveServer>(*config_.keys);
     held.connection = std::make_unique<Connection>(fd, route, ZmtpSide::server, std::move(curve), now_ns_);
-    held.early = early_.insert(early_.end(), route);
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.u64 = route;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
-    Held &place = connections_.emplace(route, std::move(held)).first->second;
-    write(place);
+    descriptor.fd = -1;
+    Listed listed{route};
+    held.place = listed.begin();
+    Held &kept = connections_.emplace(route, std::move(held)).first->second;
+    early_.splice(early_.end(), listed);
+    return kept;
 }
 
 // Closes the oldest connection that is not admitted.
-bool Server::displace() {
+bool Server::displace() noexcept {
     if (early_.empty()) return false;
     close_one(early_.front());
     return true;
@@ -206,13 +232,13 @@ bool Server::displace() {
 
 // A connection that cannot be accepted stays in the backlog, and epoll reports it again and again. So some descriptors
 // are reserved, and released now to accept what waits; then the oldest silent connections are closed for new ones.
-void Server::on_no_descriptors(int number) {
+void Server::on_no_descriptors(int number) noexcept {
     failed_ns_ = now_ns_;
     if (!std::exchange(full_, true)) owner_.accept_failed(strerror(number));
     if (!displace()) free_reserve();
 }
 
-bool Server::take_reserve() {
+bool Server::take_reserve() noexcept {
     for (int &fd : reserve_) {
         if (fd < 0) fd = fcntl(epoll_, F_DUPFD_CLOEXEC, 0);
         if (fd < 0) return free_reserve(), false;
@@ -220,12 +246,12 @@ bool Server::take_reserve() {
     return true;
 }
 
-void Server::free_reserve() {
+void Server::free_reserve() noexcept {
     for (int &fd : reserve_)
         if (const int kept = std::exchange(fd, -1); kept >= 0) close(kept);
 }
 
-void Server::tick(int64_t now) {
+void Server::tick(int64_t now) noexcept {
     now_ns_ = now;
     if (full_ && now - failed_ns_ >= pause_ns && take_reserve()) full_ = false;
     while (!early_.empty()) {
@@ -235,30 +261,27 @@ void Server::tick(int64_t now) {
     }
 }
 
-void Server::admit(Route route) {
+void Server::admit(Route route) noexcept {
     const auto found = connections_.find(route);
     if (found == connections_.end()) return;
     Held &held = found->second;
     held.connection->admit();
-    if (held.early == early_.end()) return;
-    early_.erase(held.early);
-    held.early = early_.end();
+    if (std::exchange(held.is_early, false)) admitted_.splice(admitted_.end(), early_, held.place);
 }
 
 // Until it has ended, the connection counts among those that are not admitted.
-void Server::hang_up(Route route) {
+void Server::hang_up(Route route) noexcept {
     const auto found = connections_.find(route);
     if (found == connections_.end()) return;
     Held &held = found->second;
     if (held.connection->queued_bytes() > max_unsent_bytes) return close_later(held); // it does not read
     held.connection->hang_up();
     held.connection->since_ns = now_ns_;
-    if (held.early != early_.end()) early_.erase(held.early);
-    held.early = early_.insert(early_.end(), route);
-    if (!std::exchange(held.connection->dirty, true)) dirty_.push_back(route);
+    early_.splice(early_.end(), std::exchange(held.is_early, true) ? early_ : admitted_, held.place);
+    mark_dirty(*held.connection);
 }
 
-void Server::cut(Route route) {
+void Server::cut(Route route) noexcept {
     const auto found = connections_.find(route);
     if (found != connections_.end()) close_later(found->second);
 }
@@ -272,18 +295,27 @@ Queued Server::queued(Route route) const noexcept {
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-bool Server::send(Route route, Message &message) {
+bool Server::send(Route route, Message &message) noexcept {
     const auto found = connections_.find(route);
     if (found == connections_.end() || found->second.is_closing) return false;
     Connection &to = *found->second.connection;
-    dirty_bytes_ += message.size();
-    to.send(message);
+    const size_t bytes = message.size();
+    try {
+        to.send(message);
+    } catch (const std::bad_alloc &) { // the peer would wait for it: the end of the connection is noticed
+        return close_later(found->second), false;
+    }
+    dirty_bytes_ += bytes;
     if (to.queued_bytes() > config_.max_queue_bytes) return close_later(found->second), false;
-    if (!std::exchange(to.dirty, true)) dirty_.push_back(route);
+    mark_dirty(to);
     return true;
 }
 
-void Server::flush() {
+void Server::mark_dirty(Connection &connection) noexcept {
+    if (!std::exchange(connection.dirty, true)) dirty_.push_back(connection.route());
+}
+
+void Server::flush() noexcept {
     for (size_t i = 0; i < dirty_.size(); i++) {
         const auto found = connections_.find(dirty_[i]);
         if (found == connections_.end()) continue;
@@ -295,7 +327,7 @@ void Server::flush() {
     dirty_bytes_ = 0;
 }
 
-void Server::write(Held &held) {
+void Server::write(Held &held) noexcept {
     Connection &to = *held.connection;
     if (held.is_closing) return;
     if (!to.write(scratch_)) return close_later(held);
@@ -304,31 +336,29 @@ void Server::write(Held &held) {
     epoll_event event{};
     event.events = to.wants_out ? EPOLLIN | EPOLLOUT : EPOLLIN;
     event.data.u64 = to.route();
-    epoll_ctl(epoll_, EPOLL_CTL_MOD, to.fd(), &event);
+    if (epoll_ctl(epoll_, EPOLL_CTL_MOD, to.fd(), &event) != 0) close_later(held);
 }
 
-void Server::close_later(Held &held) {
+void Server::close_later(Held &held) noexcept {
     if (!std::exchange(held.is_closing, true)) closing_.push_back(held.connection->route());
 }
 
-void Server::close_pending() {
-    while (!closing_.empty()) { // the owner's callbacks may close others
-        const std::vector<Route> now = std::exchange(closing_, {});
-        for (const Route route : now) close_one(route);
-    }
+void Server::close_pending() noexcept {
+    for (size_t i = 0; i < closing_.size(); i++) close_one(closing_[i]); // the owner's callbacks may close others
+    closing_.clear();
 }
 
-void Server::close_one(Route route) {
+void Server::close_one(Route route) noexcept {
     const auto found = connections_.find(route);
     if (found == connections_.end()) return;
-    if (found->second.early != early_.end()) early_.erase(found->second.early);
+    (found->second.is_early ? early_ : admitted_).erase(found->second.place);
     const std::unique_ptr<Connection> connection = std::move(found->second.connection);
     connections_.erase(found);
     if (!connection->handshaken()) owner_.rejected();
     if (connection->spoke) owner_.gone(route);
 }
 
-void Server::drain(int64_t limit_ns) {
+void Server::drain(int64_t limit_ns) noexcept {
     const int64_t end = now_ns() + limit_ns;
     flush();
     const auto unwritten = [](const Held &held) {

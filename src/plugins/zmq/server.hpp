@@ -2,7 +2,8 @@
 #pragma once
 // The sockets of a broker: the listener and the connections. It numbers connections by random numbers. A connection
 // that is not admitted in time is closed; where there are too many of these, the oldest one is closed for a new one.
-// One thread, except listen().
+// A connection for which there is no memory ends: its peer connects again, and is not left without an answer. Closing it
+// needs no memory. One thread, except listen().
 #include "connection.hpp"
 
 #include <muster/base.h>
@@ -15,9 +16,9 @@ namespace star {
 // Observes connections, from inside wait() and tick(); it may call the server.
 class ServerOwner : public ConnectionOwner {
   public:
-    virtual void gone(Route route) = 0;                     // of a connection that had sent a message
-    virtual void rejected() = 0;                            // a connection ended before the end of its handshake
-    virtual void accept_failed(const std::string &why) = 0; // connections wait in the backlog
+    virtual void gone(Route route) noexcept = 0;              // of a connection that had sent a message
+    virtual void rejected() noexcept = 0;                     // a connection ended before the end of its handshake
+    virtual void accept_failed(const char *why) noexcept = 0; // connections wait in the backlog
 
   protected:
     ~ServerOwner() = default;
@@ -43,37 +44,41 @@ class Server {
     muster_status listen(const std::string &place, ServerConfig config, std::string &why);
     uint16_t port() const noexcept { return port_; }
     // Watches a descriptor until it is closed; a second call changes the events. Returns false with errno set.
-    bool watch(int fd, uint32_t tag, bool writable = false);
+    bool watch(int fd, uint32_t tag, bool writable = false) noexcept;
     // Serves connections. Returns the tags, or-ed, of the other descriptors that are ready.
-    uint32_t wait(int timeout_ms);
-    void tick(int64_t now_ns);
-    bool send(Route route, Message &message); // false: the connection has ended, or is closing
-    void admit(Route route);
-    void hang_up(Route route); // after everything is written, unless that is more than max_unsent_bytes
-    void cut(Route route);     // at the end of this turn, without the bytes that wait for it
+    uint32_t wait(int timeout_ms) noexcept;
+    void tick(int64_t now_ns) noexcept;
+    // False: the connection has ended, or is closing; it closes where there is no memory for the message.
+    bool send(Route route, Message &message) noexcept;
+    void admit(Route route) noexcept;
+    void hang_up(Route route) noexcept; // after everything is written, unless that is more than max_unsent_bytes
+    void cut(Route route) noexcept;     // at the end of this turn, without the bytes that wait for it
     Queued queued(Route route) const noexcept;
-    void drain(int64_t limit_ns); // until everything is written
+    void drain(int64_t limit_ns) noexcept; // until everything is written
     size_t count() const noexcept { return connections_.size(); }
 
   private:
     using Listed = std::list<Route>;
     struct Held {
         std::unique_ptr<Connection> connection;
-        Listed::iterator early;  // early_.end(): it is admitted
+        Listed::iterator place;  // in early_ or admitted_
+        bool is_early = true;    // it is not admitted
         bool is_closing = false; // closed at the end of the turn
     };
-    void accept_connections();
-    void add(int fd);
-    void on_no_descriptors(int number);
-    bool displace();
-    void serve(Held &held, uint32_t events);
-    void flush();
-    void write(Held &held);
-    void close_later(Held &held);
-    void close_pending();
-    void close_one(Route route);
-    bool take_reserve();
-    void free_reserve();
+    void accept_connections() noexcept;
+    void add(int fd) noexcept;
+    Held &hold(int fd);
+    void on_no_descriptors(int number) noexcept;
+    bool displace() noexcept;
+    void serve(Held &held, uint32_t events) noexcept;
+    void flush() noexcept;
+    void mark_dirty(Connection &connection) noexcept;
+    void write(Held &held) noexcept;
+    void close_later(Held &held) noexcept;
+    void close_pending() noexcept;
+    void close_one(Route route) noexcept;
+    bool take_reserve() noexcept;
+    void free_reserve() noexcept;
 
     ServerOwner &owner_;
     ServerConfig config_;
@@ -84,10 +89,11 @@ class Server {
     int64_t failed_ns_ = 0, now_ns_ = 0;
     uint16_t port_ = 0;
     std::unordered_map<Route, Held> connections_;
-    Listed early_;             // oldest first
+    Listed early_, admitted_; // of connections; in early_ the oldest is first
+    // Each has room for every connection that is not in it yet: a new one makes room for itself.
     std::vector<Route> dirty_; // flush() writes to these
-    uint64_t dirty_bytes_ = 0;
     std::vector<Route> closing_;
+    uint64_t dirty_bytes_ = 0;
 };
 
 } // namespace star

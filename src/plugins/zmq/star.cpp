@@ -88,32 +88,31 @@ std::string BrokerAddress::key() const {
 }
 
 Star::Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys, std::optional<CurveKey> pinned)
-    : plugin_(plugin), address_(std::move(address)), keys_(std::move(keys)), pinned_(pinned) {}
+    : plugin_(plugin), address_(std::move(address)), keys_(std::move(keys)), pinned_(pinned),
+      alarm_(
+          plugin.host(),
+          [](void *self) { static_cast<Star *>(self)->call([](Star &star) { star.due(); }); }, this) {}
 
 Star::~Star() {
     disconnect();
-    plugin_.host()->stop_timer(std::exchange(retry_, nullptr));
-    for (const auto &[id, peer] : peers_) plugin_.disown(peer.number);
-    for (const uint64_t number : lost_) plugin_.disown(number);
+    plugin_.disown_all(*this);
 }
 
 // ---- the connection -------------------------------------------------------------------------------------------------
 
-void Star::connect() {
-    const muster_host *const host = plugin_.host();
-    host->stop_timer(std::exchange(retry_, nullptr));
-    if (uplink_) return;
-    UplinkConfig config;
-    config.place = address_.place;
-    config.curve = keys_;
-    config.pinned = pinned_;
-    uplink_ = std::make_unique<Uplink>(std::move(config), plugin_.keys(), plugin_.scratch(), *this);
-    const auto due = [](void *self) { static_cast<Star *>(self)->call([](Star &star) { star.tick(); }); };
-    muster_status status = MUSTER_OK;
-    if (timer_ == nullptr) status = host->start_timer(host, member_tick_ns, member_tick_ns, due, this, &timer_);
-    if (status == MUSTER_OK) status = uplink_->open(now_ns());
-    if (status != MUSTER_OK) uplink_lost(status, "no connection can be made");
-    if (down_) post_report_down();
+void Star::connect() noexcept {
+    if (uplink_ || down_) return;
+    alarm_.set(member_tick_ns);
+    call([](Star &star) {
+        UplinkConfig config;
+        config.place = star.address_.place;
+        config.curve = star.keys_;
+        config.pinned = star.pinned_;
+        star.uplink_ =
+            std::make_unique<Uplink>(std::move(config), star.plugin_.keys(), star.plugin_.scratch(), star);
+        const muster_status status = star.uplink_->open(now_ns());
+        if (status != MUSTER_OK) star.uplink_lost(status, "no connection can be made");
+    });
 }
 
 muster_status Star::watch_uplink(int fd, bool writable) {
@@ -139,43 +138,37 @@ void Star::call(Body body) noexcept {
     try {
         body(*this);
     } catch (const std::exception &) {
-        down_ = true;
-        down_status_ = MUSTER_E_NOMEM;
-        down_why_ = "out of memory"; // short enough to need none
-        post_report_down();
+        uplink_lost(MUSTER_E_NOMEM, "out of memory");
     }
 }
 
-void Star::disconnect() {
+void Star::disconnect() noexcept {
     uplink_.reset();
-    plugin_.host()->stop_timer(std::exchange(timer_, nullptr));
+    alarm_.clear();
 }
 
-void Star::leave() {
-    if (uplink_) uplink_->leave();
+void Star::leave() noexcept {
+    call([](Star &star) {
+        if (star.uplink_) star.uplink_->leave();
+    });
 }
 
-void Star::drain(int64_t limit_ns) {
-    if (uplink_) uplink_->drain(limit_ns);
+void Star::drain(int64_t limit_ns) noexcept {
+    call([limit_ns](Star &star) {
+        if (star.uplink_) star.uplink_->drain(limit_ns);
+    });
 }
 
-void Star::post_report_down() {
-    if (std::exchange(report_posted_, true)) return;
-    const auto run = [](void *self) {
-        static_cast<Star *>(self)->report_posted_ = false;
-        static_cast<Star *>(self)->call([](Star &star) { star.report_down(); });
-    };
-    if (plugin_.host()->post(plugin_.host(), run, this) != MUSTER_OK) report_posted_ = false;
+void Star::due() {
+    if (down_) return report_down();
+    if (uplink_) return tick();
+    if (!names_.empty()) connect();
 }
 
-void Star::report_down() {
-    if (!down_) return;
-    // What needs memory comes first: without it, this is tried again.
-    const std::string why = "the broker at " + address_.place + ": " + down_why_;
-    for (const auto &[id, peer] : peers_)
-        if (peer.known) lost_.insert(peer.number);
-    down_ = false;
-    // Reports the loss of the broker, outside of the uplink.
+void Star::report_down() noexcept {
+    if (!std::exchange(down_, false)) return;
+    char why[sizeof down_why_ + 320];
+    snprintf(why, sizeof why, "the broker at %.280s: %s", address_.place.c_str(), down_why_);
     disconnect();
     const bool was_in = window_ != 0;
     window_ = 0;
@@ -184,24 +177,17 @@ void Star::report_down() {
     for (const auto &[number, request] : std::exchange(requests_, {}))
         if (request.id != 0) plugin_.answer(request.claim, request.id, down_status_, 0, why);
     for (const auto &[id, peer] : std::exchange(peers_, {})) report_lost(peer, why);
-    if (!names_.empty()) retry_later();
-}
-
-void Star::retry_later() {
-    const muster_host *const host = plugin_.host();
-    if (retry_ != nullptr) return;
-    const auto due = [](void *self) { static_cast<Star *>(self)->call([](Star &star) { star.connect(); }); };
-    host->start_timer(host, back_off_.next_ns(random_u64()), 0, due, this, &retry_);
+    if (!names_.empty()) alarm_.set(back_off_.next_ns(random_u64()));
 }
 
 // Runs until the connection is ready and every name is confirmed.
 void Star::tick() {
-    if (!uplink_) return;
     uplink_->tick(now_ns());
     if (down_) return report_down();
+    const bool all = std::all_of(names_.begin(), names_.end(), [](const auto &name) { return name.second.ours; });
+    if (uplink_->ready() && all) return;
+    alarm_.set(member_tick_ns);
     if (!uplink_->ready()) return;
-    if (std::all_of(names_.begin(), names_.end(), [](const auto &name) { return name.second.ours; }))
-        return plugin_.host()->stop_timer(std::exchange(timer_, nullptr));
     for (const auto &[name, state] : names_) {
         const bool pending = std::any_of(requests_.begin(), requests_.end(), [&name = name](const auto &request) {
             return request.second.claim && request.second.name == name;
@@ -210,10 +196,11 @@ void Star::tick() {
     }
 }
 
-void Star::uplink_lost(muster_status status, const std::string &why) {
-    down_ = true;
+void Star::uplink_lost(muster_status status, std::string_view why) noexcept {
+    if (std::exchange(down_, true)) return;
     down_status_ = status == MUSTER_E_PEER ? MUSTER_E_UNREACHABLE : status;
-    down_why_ = why;
+    snprintf(down_why_, sizeof down_why_, "%.*s", static_cast<int>(std::min(why.size(), sizeof down_why_)), why.data());
+    alarm_.set(0); // the uplink may be in use
 }
 
 void Star::uplink_ready(uint64_t, uint64_t window) {
@@ -262,21 +249,26 @@ void Star::release(const std::string &name) {
     if (uplink_ && uplink_->ready()) uplink_->send(Head{Kind::release, 0, 0, uplink_->id()}, name);
 }
 
+// A request is removed when nothing can fail any more for which it would have to be answered.
 void Star::answered(const Head &head, std::string_view payload) {
     Answer answer;
     const auto found = requests_.find(head.word);
     if (found == requests_.end() || !answer.decode(payload)) return;
-    const NameRequest request = found->second;
-    requests_.erase(found);
-    if (!request.claim) {
+    const bool granted = answer.status == MUSTER_OK && found->second.claim;
+    const std::string text = granted ? address_.authority_of(found->second.name) : printable(answer.text);
+    if (!found->second.claim) {
         Peer *const who = answer.status == MUSTER_OK ? peer(head.from) : nullptr;
         if (who != nullptr) who->known = true;
         if (who == nullptr && answer.status == MUSTER_OK) answer.status = MUSTER_E_LIMIT;
-        return plugin_.answer(false, request.id, answer.status, who != nullptr ? who->number : 0,
-                              printable(answer.text));
+        const uint64_t id = found->second.id;
+        requests_.erase(found);
+        return plugin_.answer(false, id, answer.status, who != nullptr ? who->number : 0, text);
     }
-    if (answer.status == MUSTER_OK) {
-        Name &name = names_[request.name];
+    if (granted) names_.try_emplace(found->second.name);
+    const auto removed = requests_.extract(found);
+    const NameRequest &request = removed.mapped();
+    if (granted) {
+        Name &name = names_.find(request.name)->second;
         if (request.id != 0) name.users++;
         name.ours = name.users != 0;
         if (!name.ours) { // withdrawn meanwhile
@@ -284,29 +276,31 @@ void Star::answered(const Head &head, std::string_view payload) {
             uplink_->send(Head{Kind::release, 0, 0, uplink_->id()}, request.name);
         }
     } else if (request.id == 0) {
-        plugin_.log(MUSTER_LOG_ERROR, "the name " + request.name + " is lost: " + printable(answer.text));
+        plugin_.log(MUSTER_LOG_ERROR, "the name " + request.name + " is lost: " + text);
     }
-    if (request.id == 0) return;
-    plugin_.answer(true, request.id, answer.status, 0,
-                   answer.status == MUSTER_OK ? address_.authority_of(request.name) : printable(answer.text));
+    if (request.id != 0) plugin_.answer(true, request.id, answer.status, 0, text);
 }
 
 // ---- bytes ----------------------------------------------------------------------------------------------------------
 
 Star::Peer *Star::peer(uint64_t id) {
     if (const auto found = peers_.find(id); found != peers_.end()) return &found->second;
-    if (peers_.size() >= max_peers) return protocol_error("the broker reports too many members"), nullptr;
-    Peer &fresh = peers_[id];
-    fresh.number = plugin_.own(*this, id);
+    if (peers_.size() >= max_peers)
+        return uplink_lost(MUSTER_E_PROTOCOL, "the broker reports too many members"), nullptr;
+    const uint64_t number = plugin_.own(*this, id);
+    const auto kept = [&] {
+        try {
+            return peers_.try_emplace(id).first;
+        } catch (const std::bad_alloc &) {
+            plugin_.disown(number);
+            throw;
+        }
+    }();
+    Peer &fresh = kept->second;
+    fresh.number = number;
     const uint32_t flags = (address_.curve ? MUSTER_PLUGIN_SEALS : 0) | (address_.local ? MUSTER_PLUGIN_LOCAL : 0);
     plugin_.host()->peer_flags(plugin_.endpoint(), fresh.number, flags);
     return &fresh;
-}
-
-// Ends this connection, and reports it after the uplink has returned.
-void Star::protocol_error(const char *what) {
-    uplink_lost(MUSTER_E_PROTOCOL, what);
-    post_report_down();
 }
 
 bool Star::may_send(Peer &peer, size_t message_bytes) {
@@ -348,8 +342,11 @@ muster_status Star::send_buffer(uint64_t id, void *segment, size_t offset, size_
     put_head(start, Head{Kind::data, 0, id, uplink_->id()});
     Message message;
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
-    const muster_status status =
-        complete_send(found->second, message, message.lend(start, head_bytes + size, return_buffer, lent));
+    muster_status status = MUSTER_E_NOMEM;
+    try {
+        status = complete_send(found->second, message, message.lend(start, head_bytes + size, return_buffer, lent));
+    } catch (const std::bad_alloc &) { // the status is that already
+    }
     if (status != MUSTER_OK) lent->segment = nullptr; // the library keeps it
     return status;
 }
@@ -370,11 +367,13 @@ muster_status Star::send_multicast(const std::vector<uint64_t> &ids, void *segme
     for (size_t i = 0; i < ids.size(); i++) put_u64(start + head_bytes + 8 * i, ids[i]);
     Lent *const lent = new (segment) Lent{plugin_.host(), segment};
     Message message;
-    const bool made = message.lend(start, head_bytes + list + size, return_buffer, lent);
-    if (!made || !uplink_->send(message)) {
-        lent->segment = nullptr; // the library keeps it
-        return made ? MUSTER_E_PEER : MUSTER_E_NOMEM;
+    muster_status status = MUSTER_E_NOMEM;
+    try {
+        if (message.lend(start, head_bytes + list + size, return_buffer, lent))
+            status = uplink_->send(message) ? MUSTER_OK : MUSTER_E_PEER;
+    } catch (const std::bad_alloc &) { // the status is that already
     }
+    if (status != MUSTER_OK) return lent->segment = nullptr, status; // the library keeps it
     for (const uint64_t id : ids) peers_.find(id)->second.out += cost(head_bytes + size);
     return MUSTER_OK;
 }
@@ -466,19 +465,19 @@ void Star::credit(uint64_t from, uint64_t bytes) {
 void Star::lost(uint64_t who, std::string_view text) {
     const auto found = peers_.find(who);
     if (found == peers_.end()) return;
+    const std::string why = printable(text);
     const Peer gone = found->second;
     peers_.erase(found);
-    report_lost(gone, printable(text));
+    report_lost(gone, why);
 }
 
-void Star::report_lost(const Peer &peer, const std::string &why) {
+void Star::report_lost(const Peer &peer, std::string_view why) noexcept {
     if (!peer.known) return plugin_.disown(peer.number);
-    lost_.insert(peer.number); // the library keeps it until forget
+    plugin_.lose(peer.number); // the library keeps it until forget
     plugin_.host()->peer_lost(plugin_.endpoint(), peer.number, MUSTER_E_PEER, 0, why.data(), why.size());
 }
 
-void Star::forget(uint64_t number, uint64_t id) {
-    if (lost_.erase(number) != 0) return plugin_.disown(number);
+void Star::forget(uint64_t id) {
     const auto found = peers_.find(id);
     if (found == peers_.end()) return;
     found->second.known = false;

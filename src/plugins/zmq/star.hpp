@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // The membership of this context in one star. It is connected while it has claimed a name, resolves one or exchanges
-// data; it connects again with back-off after the broker was lost; and it counts the credit of each peer.
+// data; it connects again with back-off after the broker was lost; and it counts the credit of each peer. Where memory
+// runs out, the connection to the broker ends, with everything that depends on it, and is established again; that its
+// end is reported and that it is tried again needs no memory.
+#include "alarm.hpp"
 #include "base/back_off.hpp"
 #include "uplink.hpp"
 
@@ -9,7 +12,6 @@
 
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 namespace star {
@@ -35,6 +37,7 @@ class Star final : public UplinkOwner {
     ~Star();
     Star(const Star &) = delete;
     Star &operator=(const Star &) = delete;
+    muster_status open() noexcept { return alarm_.open(); } // before all other calls
 
     // Plugin::answer() completes both later.
     void find(const std::string &name, uint64_t id);
@@ -45,9 +48,9 @@ class Star final : public UplinkOwner {
     muster_status send_buffer(uint64_t id, void *segment, size_t offset, size_t size);
     // `offset` leaves room for the head and the numbers.
     muster_status send_multicast(const std::vector<uint64_t> &ids, void *segment, size_t offset, size_t size);
-    void forget(uint64_t number, uint64_t id); // the library's number, the broker's number
-    void leave();                              // begins to leave; only drain() follows
-    void drain(int64_t limit_ns);              // after leave(): waits until the sent bytes are written
+    void forget(uint64_t id);
+    void leave() noexcept;                 // begins to leave; only drain() follows
+    void drain(int64_t limit_ns) noexcept; // after leave(): waits until the sent bytes are written
     const BrokerAddress &address() const noexcept { return address_; }
 
   private:
@@ -69,16 +72,15 @@ class Star final : public UplinkOwner {
 
     void uplink_ready(uint64_t id, uint64_t window) override;
     void uplink_message(const Head &head, Message &message) override;
-    void uplink_lost(muster_status status, const std::string &why) override;
+    void uplink_lost(muster_status status, std::string_view why) noexcept override;
     muster_status watch_uplink(int fd, bool writable) override;
-    void connect();
-    void disconnect();
-    void retry_later();
+    void connect() noexcept;
+    void disconnect() noexcept;
     template <class Body>
     void call(Body body) noexcept;
-    void ready();            // the descriptor is ready
-    void report_down();      // reports a lost connection to the library
-    void post_report_down(); // for use inside operations
+    void ready();                // the descriptor is ready
+    void due();                  // the alarm rings
+    void report_down() noexcept; // reports a lost connection to the library, outside of the uplink
     void tick();
     void ask(const NameRequest &request);
     void answered(const Head &head, std::string_view payload);
@@ -88,8 +90,7 @@ class Star final : public UplinkOwner {
     void credit(uint64_t from, uint64_t bytes);
     void lost(uint64_t who, std::string_view text);
     Peer *peer(uint64_t id); // nullptr: too many
-    void protocol_error(const char *what);
-    void report_lost(const Peer &peer, const std::string &why); // of a peer that is not in peers_ any more
+    void report_lost(const Peer &peer, std::string_view why) noexcept; // of a peer that is not in peers_ any more
     bool may_send(Peer &peer, size_t message_bytes);
     muster_status complete_send(Peer &peer, Message &message, bool done);
     void give_credit(uint64_t id, Peer &peer);
@@ -102,14 +103,13 @@ class Star final : public UplinkOwner {
     std::unique_ptr<Uplink> uplink_;
     muster_watch *watch_ = nullptr;
     int watched_ = -1;
-    muster_timer *timer_ = nullptr, *retry_ = nullptr;
+    Alarm alarm_; // for the end of a connection, else for tick(), else, without a connection, for the next one
     muster::BackOff back_off_{20'000'000, 2'000'000'000}; // between two connections to the broker
     uint64_t window_ = 0;
-    bool report_posted_ = false, down_ = false;
+    bool down_ = false; // the connection has ended; report_down() follows
     muster_status down_status_ = MUSTER_OK;
-    std::string down_why_;
+    char down_why_[200] = "";
     std::unordered_map<uint64_t, Peer> peers_;
-    std::unordered_set<uint64_t> lost_;        // numbers reported lost, not forgotten by the library yet
     std::map<uint32_t, NameRequest> requests_; // by the number in the message
     uint32_t next_request_ = 1;
     std::map<std::string, Name> names_;

@@ -81,7 +81,7 @@ void Uplink::connected() {
         hello.bytes(nonce_ = make_nonce());
         if (config_.pinned && !config_.curve) hello.bytes(check_.emplace(*config_.pinned).challenge());
     }
-    if (!send(Head{Kind::hello, 0, 0, 0}, hello.take())) lose(MUSTER_E_NOMEM, "out of memory");
+    send(Head{Kind::hello, 0, 0, 0}, hello.take());
 }
 
 // Watches what the state needs. If the owner cannot, the uplink is lost.
@@ -135,6 +135,7 @@ void Uplink::report_end() {
         state_ = State::lost;
         return;
     }
+    if (connection_->end() == Connection::End::memory) return lose(MUSTER_E_NOMEM, "out of memory");
     if (connection_->handshaken()) {
         if (connection_->end() == Connection::End::protocol)
             return lose(MUSTER_E_PROTOCOL, "malformed message of the broker");
@@ -149,7 +150,7 @@ void Uplink::tick(int64_t now_ns) {
     lose(MUSTER_E_UNREACHABLE, connection_ ? "the broker does not answer" : "no connection within 5 s");
 }
 
-void Uplink::lose(muster_status status, const std::string &why) {
+void Uplink::lose(muster_status status, std::string_view why) {
     if (state_ == State::lost) return;
     const bool is_reported = state_ == State::leaving;
     state_ = State::lost;
@@ -177,9 +178,15 @@ bool Uplink::send(Message &message) {
     return true;
 }
 
+// The other side waits for such a message: without it, the connection ends.
 bool Uplink::send(const Head &head, std::string_view payload) {
-    Message message;
-    return message.make(head, payload.data(), payload.size()) && send(message);
+    try {
+        Message message;
+        if (message.make(head, payload.data(), payload.size())) return send(message);
+    } catch (const std::exception &) { // as without the message
+    }
+    if (state_ < State::leaving) lose(MUSTER_E_NOMEM, "out of memory");
+    return false;
 }
 
 void Uplink::received(Route, Message &message) {
@@ -221,7 +228,7 @@ void Uplink::welcome(std::string_view payload) {
     else
         answer.bytes(keys_.proof(false, nonce_, theirs));
     state_ = State::joining;
-    if (!send(Head{Kind::proof, 0, 0, 0}, answer.take())) lose(MUSTER_E_NOMEM, "out of memory");
+    send(Head{Kind::proof, 0, 0, 0}, answer.take());
 }
 
 // ---- the end --------------------------------------------------------------------------------------------------------

@@ -22,13 +22,13 @@ struct UplinkConfig {               // a value
     uint32_t prefix = 0;            // of a child broker
 };
 
-// Called from inside open(), process() and tick(), during which the uplink stays; watch_uplink() also from send() and
-// the destructor.
+// Called from inside open(), process() and tick(), during which the uplink stays; uplink_lost() also from send(),
+// watch_uplink() also from send() and the destructor. An exception of the owner ends the connection in received().
 class UplinkOwner {
   public:
     virtual void uplink_ready(uint64_t id, uint64_t window) = 0;
     virtual void uplink_message(const Head &head, Message &message) = 0;
-    virtual void uplink_lost(muster_status status, const std::string &why) = 0; // once, the last call
+    virtual void uplink_lost(muster_status status, std::string_view why) = 0; // once, the last call
     // Watches this descriptor in place of the previous one; `writable`: for room as well. -1: watches none; the
     // previous one is closed next.
     virtual muster_status watch_uplink(int fd, bool writable) = 0;
@@ -51,7 +51,8 @@ class Uplink final : private ConnectionOwner {
     bool ready() const noexcept { return state_ == State::ready; }
     uint64_t id() const noexcept { return id_; }
     // Messages of a member are written at once, those of a broker by flush(); what the kernel does not take waits here.
-    // Returns false when it is not connected.
+    // Returns false when it is not connected. The first throws without memory, and has sent nothing then; the second
+    // ends the uplink.
     bool send(Message &message);
     bool send(const Head &head, std::string_view payload = {});
     void flush() { write(); }
@@ -72,7 +73,7 @@ class Uplink final : private ConnectionOwner {
     void write();
     void report_end();
     void watch_again();
-    void lose(muster_status status, const std::string &why);
+    void lose(muster_status status, std::string_view why);
     std::string why_no_handshake() const;
 
     const UplinkConfig config_;

@@ -57,7 +57,7 @@ enum class Kind : uint8_t {
     // Between brokers
     attach = 16, // broker to parent, word: a prefix that is reached through the sender
     detach = 17, // word: a prefix that is not reached any more
-    group = 18,  // multicast data: word: count of receivers; their numbers u64 each, then the payload
+    group = 18,  // multicast data: word: count of receivers; their numbers u64 each (0: none), then the payload
 };
 constexpr uint8_t last_kind = 18;
 
