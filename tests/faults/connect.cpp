@@ -15,6 +15,10 @@ std::string address_of(const char *scheme) {
 }
 
 void connect(muster_context *context, muster_queue *queue, const std::string &address, Link &out) {
+    connect(context, address, out, {context, queue, {}});
+}
+
+void connect(muster_context *context, const std::string &address, Link &out, const Dialler &dialler) {
     OK(muster_transport_listen, context, address.data(), address.size(), nullptr, out.listener.out(), &error);
     char real[512];
     size_t bytes = 0;
@@ -24,13 +28,17 @@ void connect(muster_context *context, muster_queue *queue, const std::string &ad
         strcat(real, address.c_str() + options);
         bytes = strlen(real);
     }
+    const bool is_elsewhere = !dialler.address.empty();
+    if (is_elsewhere) bytes = dialler.address.copy(real, sizeof real);
+    const size_t real_bytes = bytes;
     for (int attempt = 0;; attempt++) {
         // After the fault a member of a star has to claim its name again; dials wait for that if they are asked to.
         muster_transport_config retrying{};
         retrying.struct_size = sizeof retrying;
-        retrying.retry_ns = attempt == 0 ? 0 : patience / 2;
-        OK(muster_transport_dial_begin, context, real, bytes, &retrying, patience / 2, queue, 77, &error);
-        const muster_completion dialled = take(queue, MUSTER_DONE_DIAL, 77, "muster_transport_dial");
+        retrying.retry_ns = attempt == 0 && !is_elsewhere ? 0 : patience / 2;
+        OK(muster_transport_dial_begin, dialler.context, real, real_bytes, &retrying, patience / 2, dialler.queue, 77,
+           &error);
+        const muster_completion dialled = take(dialler.queue, MUSTER_DONE_DIAL, 77, "muster_transport_dial");
         if (dialled.status == MUSTER_OK) {
             out.dialled = Stream(dialled.object);
             const muster_status status = CALL(muster_listener_accept, out.listener, has_fired() ? second / 2 : patience,
@@ -41,7 +49,6 @@ void connect(muster_context *context, muster_queue *queue, const std::string &ad
             char byte;
             const muster_status end = CALL(muster_stream_read, out.dialled, &byte, 1, patience, &bytes);
             expect_fault("muster_stream_read", end);
-            bytes = strlen(real);
         } else {
             expect_fault("muster_transport_dial", dialled.status);
         }

@@ -136,23 +136,6 @@ void *__interceptor_aligned_alloc(size_t alignment, size_t size);
 #define real_calloc __interceptor_calloc
 #define real_realloc __interceptor_realloc
 #define real_aligned __interceptor_aligned_alloc
-
-// The library's operator new is the sanitizer's in such a build.
-#define NEW(name, parameters, arguments, caller_failure)                                                               \
-    extern "C" void *name parameters;                                                                                  \
-    extern "C" void *name parameters {                                                                                 \
-        static const auto real = reinterpret_cast<void *(*)parameters>(dlsym(RTLD_NEXT, #name));                       \
-        if (decide(kind_memory, CALLER)) caller_failure;                                                               \
-        return real arguments;                                                                                         \
-    }
-NEW(_Znwm, (size_t size), (size), throw std::bad_alloc())
-NEW(_Znam, (size_t size), (size), throw std::bad_alloc())
-NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag), return nullptr)
-NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag), return nullptr)
-NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment), throw std::bad_alloc())
-NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment), throw std::bad_alloc())
-NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *tag), (size, alignment, tag),
-    return nullptr)
 #else
 extern "C" {
 void *__libc_malloc(size_t size);
@@ -171,6 +154,26 @@ extern "C" void free(void *memory) noexcept {
     __libc_free(memory);
 }
 #endif
+
+// Plug-ins use the operator new of the shared C++ library, and so does the library where a sanitizer has one of its
+// own.
+#define NEW(name, parameters, arguments, caller_failure)                                                               \
+    extern "C" void *name parameters;                                                                                  \
+    extern "C" void *name parameters {                                                                                 \
+        static const auto real = reinterpret_cast<void *(*)parameters>(dlsym(RTLD_NEXT, #name));                       \
+        if (decide(kind_memory, CALLER)) caller_failure;                                                               \
+        void *const memory = real arguments;                                                                           \
+        allocated(memory, size, CALLER);                                                                               \
+        return memory;                                                                                                 \
+    }
+NEW(_Znwm, (size_t size), (size), throw std::bad_alloc())
+NEW(_Znam, (size_t size), (size), throw std::bad_alloc())
+NEW(_ZnwmRKSt9nothrow_t, (size_t size, const void *tag), (size, tag), return nullptr)
+NEW(_ZnamRKSt9nothrow_t, (size_t size, const void *tag), (size, tag), return nullptr)
+NEW(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment), throw std::bad_alloc())
+NEW(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment), throw std::bad_alloc())
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *tag), (size, alignment, tag),
+    return nullptr)
 
 extern "C" {
 

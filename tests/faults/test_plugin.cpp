@@ -49,6 +49,47 @@ SCENARIO(broker, star) {
     OK(muster_broker_close, broker, second);
 }
 
+// A broker below another one, and a member at each.
+SCENARIO(broker, tree) {
+    if (access(plugin_file().c_str(), R_OK) != 0) return;
+    Context brokers, above, below;
+    create(brokers);
+    create(above);
+    create(below);
+    Queue queue;
+    {
+        const Paused guard;
+        OK(muster_queue_create, above, nullptr, queue.out(), &error);
+    }
+    const char *const at = "zmq://127.0.0.1:0/";
+    muster_broker_config config = {};
+    config.struct_size = sizeof config;
+    config.broker_secret = "the secret of the brokers";
+    config.broker_secret_bytes = 25;
+    Broker root, child;
+    OK(muster_broker_open, brokers, at, strlen(at), &config, root.out(), &error);
+    char addresses[2][256];
+    size_t bytes[2] = {};
+    OK(muster_broker_address, root, addresses[0], sizeof addresses[0], &bytes[0]);
+    config.parent = addresses[0];
+    config.parent_bytes = bytes[0];
+    OK(muster_broker_open, brokers, at, strlen(at), &config, child.out(), &error);
+    OK(muster_broker_address, child, addresses[1], sizeof addresses[1], &bytes[1]);
+    const auto named = [&](int broker) {
+        std::string address(addresses[broker] + 6, bytes[broker]);
+        address.resize(bytes[broker] - 6);
+        const size_t options = address.find('?');
+        address.insert(options == std::string::npos ? address.size() : options, "service");
+        return "zmq://one@" + address + (options == std::string::npos ? "?" : "&") + "upgrade=no";
+    };
+    Link link;
+    connect(below, named(1), link, {above, queue, named(0)});
+    exchange(link.dialled, link.accepted);
+    link = {};
+    OK(muster_broker_close, child, second);
+    OK(muster_broker_close, root, second);
+}
+
 SCENARIO(broker, closed_by_begin) {
     if (access(plugin_file().c_str(), R_OK) != 0) return;
     Context context;

@@ -356,7 +356,8 @@ void Exchange::group(Node *from, Route came_from, const Head &head, Packet &pack
             if (std::find(next.begin(), next.end(), beyond) == next.end()) next.push_back(beyond);
         } else if (beyond == 0) {
             report_lost(id, head.from, "there is no such member");
-            put_u64(place, 0); // nor is it to receive the message by a broker that knows it: its brokers may be changing
+            put_u64(place,
+                    0); // nor is it to receive the message by a broker that knows it: its brokers may be changing
         }
     }
     for (const Route route : next) outlet_.forward_copy(route, packet);

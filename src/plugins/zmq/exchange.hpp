@@ -41,7 +41,7 @@ class Outlet {
     virtual void log(int32_t level, std::string_view text) noexcept = 0;
     virtual void admitted(Route) noexcept {} // the peer is a member or a broker now
     virtual void hang_up(Route) noexcept {}  // after the sent bytes are written; gone() follows
-    virtual void cut(Route) noexcept {}      // at the end of this turn, without the bytes that wait for it; gone() follows
+    virtual void cut(Route) noexcept {} // at the end of this turn, without the bytes that wait for it; gone() follows
     virtual Queued queued(Route) noexcept { return {}; }
 
   protected:
@@ -100,7 +100,7 @@ class Exchange {
         bool broker = false, left = false, overfull = false;
         bool claims = false; // it has asked for a name
         uint32_t asked = 0;  // questions of it in asked_
-        uint64_t owed = 0; // a member: cost of data sent to it that it has not credited
+        uint64_t owed = 0;   // a member: cost of data sent to it that it has not credited
         uint64_t id = 0;
         int64_t since_ns = 0;
         double tokens = max_tokens; // requests it may make now

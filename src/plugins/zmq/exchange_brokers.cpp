@@ -54,9 +54,9 @@ void Exchange::detach_all(Node &node) noexcept {
     while (!node.prefixes.empty()) detach(node, *node.prefixes.begin(), false);
 }
 
-// Reports partners of a member as lost. Each report removes its pair. What the member has sent may still reach a partner
-// over `via`, if the brokers there connect again; so the member is reported as lost behind it: no broker would know of
-// the pair when the member ends. 0: there is no such connection.
+// Reports partners of a member as lost. Each report removes its pair. What the member has sent may still reach a
+// partner over `via`, if the brokers there connect again; so the member is reported as lost behind it: no broker would
+// know of the pair when the member ends. 0: there is no such connection.
 template <class Is>
 void Exchange::report_partners_lost(Node &member, Is is_lost, Route via, std::string_view why) noexcept {
     for (auto pair = member.pairs.begin(); pair != member.pairs.end();) {

@@ -2,8 +2,8 @@
 #pragma once
 // The sockets of a broker: the listener and the connections. It numbers connections by random numbers. A connection
 // that is not admitted in time is closed; where there are too many of these, the oldest one is closed for a new one.
-// A connection for which there is no memory ends: its peer connects again, and is not left without an answer. Closing it
-// needs no memory. One thread, except listen().
+// A connection for which there is no memory ends: its peer connects again, and is not left without an answer. Closing
+// it needs no memory. One thread, except listen().
 #include "connection.hpp"
 
 #include <muster/base.h>

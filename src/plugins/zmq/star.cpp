@@ -90,8 +90,7 @@ std::string BrokerAddress::key() const {
 Star::Star(Plugin &plugin, BrokerAddress address, std::optional<CurveKeys> keys, std::optional<CurveKey> pinned)
     : plugin_(plugin), address_(std::move(address)), keys_(std::move(keys)), pinned_(pinned),
       alarm_(
-          plugin.host(),
-          [](void *self) { static_cast<Star *>(self)->call([](Star &star) { star.due(); }); }, this) {}
+          plugin.host(), [](void *self) { static_cast<Star *>(self)->call([](Star &star) { star.due(); }); }, this) {}
 
 Star::~Star() {
     disconnect();
@@ -108,8 +107,7 @@ void Star::connect() noexcept {
         config.place = star.address_.place;
         config.curve = star.keys_;
         config.pinned = star.pinned_;
-        star.uplink_ =
-            std::make_unique<Uplink>(std::move(config), star.plugin_.keys(), star.plugin_.scratch(), star);
+        star.uplink_ = std::make_unique<Uplink>(std::move(config), star.plugin_.keys(), star.plugin_.scratch(), star);
         const muster_status status = star.uplink_->open(now_ns());
         if (status != MUSTER_OK) star.uplink_lost(status, "no connection can be made");
     });

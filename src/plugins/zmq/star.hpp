@@ -89,7 +89,7 @@ class Star final : public UplinkOwner {
     void received_bytes(uint64_t from, size_t message_bytes);
     void credit(uint64_t from, uint64_t bytes);
     void lost(uint64_t who, std::string_view text);
-    Peer *peer(uint64_t id); // nullptr: too many
+    Peer *peer(uint64_t id);                                           // nullptr: too many
     void report_lost(const Peer &peer, std::string_view why) noexcept; // of a peer that is not in peers_ any more
     bool may_send(Peer &peer, size_t message_bytes);
     muster_status complete_send(Peer &peer, Message &message, bool done);
