@@ -89,9 +89,11 @@ void AmPeer::hello() {
     write(head, {payload, sizeof payload});
 }
 
-// Under the lock. The slot is the request's once free_ has lost it.
+// Under the lock. The slot is the request's once free_ has lost it. A call that has ended while it waited for room is
+// not made: what the host has requested since must not be executed before it.
 Status AmPeer::take_slot(AmCall &call, uint32_t handler, size_t bytes, AmHead &out_head) {
     if (ended_) return why_.status;
+    if (call.is_over() && !call.has_queue()) return MUSTER_E_CANCELED;
     if (bytes > limits().max_bytes || outstanding_ >= limits().max_requests || out_.copied_bytes() > max_waiting_bytes)
         return MUSTER_AGAIN;
     if (free_.empty()) {

@@ -381,6 +381,62 @@ static void test_owner_leaves_during_copies(void **state) {
     }
 }
 
+// A put whose queue is released before it was made does not overwrite what is put there afterwards. Large puts of
+// another thread keep the stream full, so that it often waits for room.
+static void *put_without_end(void *argument) {
+    load *const l = argument;
+    unsigned char *const data = calloc(1, region);
+    while (!atomic_load(&l->ends)) put_bytes(l->memory, l->region, data, region);
+    free(data);
+    return NULL;
+}
+static void release_queues(member *me) {
+    enum { rounds = 170, bytes = 70000 };
+    muster_memory *const memory = open_memory(me, &(muster_memory_config){.struct_size = sizeof(muster_memory_config),
+                                                                          .segment_bytes = symmetric_bytes + 65536,
+                                                                          .symmetric_bytes = symmetric_bytes});
+    const uint64_t regions = symmetric(memory, 3 * region, 4096);
+    const muster_gptr here = at(memory, 1 - me->rank, regions);
+    if (me->rank == 0) {
+        load background = {.memory = memory, .region = at(memory, 1, regions + region)};
+        CHECK(pthread_create(&background.thread, NULL, put_without_end, &background) == 0);
+        unsigned char *const data = malloc(bytes), *const back = malloc(bytes);
+        uint64_t random = 1;
+        for (int i = 0; i < rounds; i++) {
+            muster_queue *queue;
+            CHECK(muster_queue_create(me->context, NULL, &queue, NULL) == MUSTER_OK);
+            memset(data, 'a', bytes);
+            const muster_memory_operation put = {.struct_size = sizeof put,
+                                                 .kind = MUSTER_MEMORY_PUT,
+                                                 .target = here + (uint64_t)i * bytes,
+                                                 .local = data,
+                                                 .bytes = bytes};
+            CHECK(muster_memory_begin(memory, &put, NULL, queue, 0) == MUSTER_OK);
+            const struct timespec moment = {0,
+                                            (long)(next_random(&random) % 300000)}; // in which the put begins, or not
+            nanosleep(&moment, NULL);
+            muster_queue_release(queue);
+            memset(data, 'b', bytes);
+            put_bytes(memory, put.target, data, 16);
+            put_bytes(memory, put.target + bytes - 16, data, 16);
+        }
+        end_load(&background);
+        for (int i = 0; i < rounds; i++) {
+            get_bytes(memory, here + (uint64_t)i * bytes, back, bytes);
+            CHECK(memcmp(back, data, 16) == 0 && memcmp(back + bytes - 16, data, 16) == 0);
+        }
+        free(data), free(back);
+    }
+    meet(me);
+    muster_memory_release(memory);
+}
+static void test_puts_of_released_queues(void **state) {
+    (void)state;
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(2, &(member){.listen = "tcp://127.0.0.1:0?upgrade=no"}, release_queues);
+    run_members(2, &(member){.listen = "tcp://127.0.0.1:0"}, release_queues);
+}
+
 static void test_copies_elsewhere(void **state) {
     (void)state;
     const sequence all = {.name = "copies", .count = 150, .make = make_step, .run = run, .print = print_step};
@@ -388,8 +444,8 @@ static void test_copies_elsewhere(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies_elsewhere),
-                                       cmocka_unit_test(test_more_copies_than_threads),
-                                       cmocka_unit_test(test_owner_leaves_during_copies)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies_elsewhere), cmocka_unit_test(test_more_copies_than_threads),
+        cmocka_unit_test(test_puts_of_released_queues), cmocka_unit_test(test_owner_leaves_during_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
