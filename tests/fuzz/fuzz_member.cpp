@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a broker may say to its members, which need not be what it should. The plug-in is whole; socket() gives it one
 // end of a pair whose other end is the broker's, timerfd_create() a timer whose time passes when the input has such a
-// step, and in place of the library there is a host table that keeps count.
+// step, operator new fails for a while after another one, and in place of the library there is a host table that keeps
+// count.
 // Two members at two brokers; the input is a list of steps: what a broker sends or happens to a connection, what the
 // host asks for, time that passes. What ZMTP carries below is the subject of fuzz_zmtp.
 #include "input.hpp"
@@ -10,8 +11,10 @@
 #include "plugin.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <functional>
 #include <netinet/in.h>
+#include <new>
 #include <poll.h>
 #include <set>
 #include <sys/eventfd.h>
@@ -22,6 +25,58 @@
 using namespace star;
 
 const muster_broker_ops star::broker_ops{};
+
+namespace {
+
+// Allocations of the plug-in before one fails, and all after it; negative: none fails. In other code: negative.
+int64_t allocations_left = -1;
+int64_t lacking = -1;     // the value for the next calls of the plug-in
+uint32_t lacking_for = 0; // so many calls
+
+// Around what is not the plug-in's.
+class EnoughMemory {
+  public:
+    EnoughMemory() noexcept : before_(std::exchange(allocations_left, -1)) {}
+    ~EnoughMemory() { allocations_left = before_; }
+    EnoughMemory(const EnoughMemory &) = delete;
+    EnoughMemory &operator=(const EnoughMemory &) = delete;
+
+  private:
+    const int64_t before_;
+};
+
+// A call of the plug-in.
+template <class Body>
+auto enter(Body &&body) {
+    struct Left {
+        ~Left() {
+            lacking = lacking_for != 0 ? std::exchange(allocations_left, -1) : -1;
+            allocations_left = -1;
+        }
+    } const left;
+    if (lacking_for == 0) lacking = -1;
+    if (lacking_for != 0) lacking_for--;
+    allocations_left = lacking;
+    return body();
+}
+
+} // namespace
+
+[[gnu::noinline]] void *operator new(size_t size, const std::nothrow_t &) noexcept {
+    if (allocations_left == 0) return nullptr;
+    if (allocations_left > 0) allocations_left--;
+    return std::malloc(size == 0 ? 1 : size);
+}
+[[gnu::noinline]] void *operator new(size_t size) {
+    if (void *const memory = operator new(size, std::nothrow)) return memory;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void *memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept {
+    std::free(memory);
+}
 
 namespace {
 
@@ -125,6 +180,7 @@ struct World {
 World *world;
 
 void check_peer(uint64_t peer) {
+    const EnoughMemory enough;
     FUZZ_CHECK(peer != UINT64_MAX && world->speaking >= 0);
     const auto [found, fresh] = world->peers.try_emplace(peer, Known{world->speaking});
     FUZZ_CHECK(found->second.broker == world->speaking); // no broker speaks for another one's members
@@ -132,6 +188,7 @@ void check_peer(uint64_t peer) {
 }
 
 void log(const muster_host *, int32_t, const char *text, uint64_t bytes) {
+    const EnoughMemory enough;
     for (uint64_t i = 0; i < bytes; i++) FUZZ_CHECK(text[i] >= ' ' && text[i] <= '~');
     FUZZ_CHECK(bytes < 1000);
 }
@@ -141,12 +198,14 @@ muster_status derive(const muster_host *, const char *, uint64_t, void *key, uin
 }
 muster_status add_fabric(const muster_host *, const char *, uint64_t, const muster_fabric_ops *ops, void *self,
                          muster_error *) {
+    const EnoughMemory enough;
     world->ops = ops;
     world->self = self;
     return MUSTER_OK;
 }
 muster_status watch_fd(const muster_host *, int32_t fd, uint32_t events, void (*ready)(void *, uint32_t), void *user,
                        muster_watch **out) {
+    const EnoughMemory enough;
     auto *const watch = new Watch{fd, events, ready, user};
     world->watches.insert(watch);
     *out = reinterpret_cast<muster_watch *>(watch);
@@ -157,31 +216,37 @@ void change_fd(muster_watch *watch, uint32_t events) {
     reinterpret_cast<Watch *>(watch)->events = events;
 }
 void unwatch_fd(muster_watch *watch) {
+    const EnoughMemory enough;
     if (watch == nullptr) return;
     FUZZ_CHECK(world->watches.erase(reinterpret_cast<Watch *>(watch)) == 1);
     delete reinterpret_cast<Watch *>(watch);
 }
 void *acquire_buffer(const muster_host *) {
+    const EnoughMemory enough;
     world->segments++;
     return malloc(max_message_bytes);
 }
 void release_buffer(const muster_host *, void *segment) {
+    const EnoughMemory enough;
     if (segment != nullptr) world->segments--;
     free(segment);
 }
 void resolved(muster_endpoint *, uint64_t question, muster_status status, uint64_t peer, const char *, uint64_t) {
+    const EnoughMemory enough;
     const auto found = world->questions.find(question);
     FUZZ_CHECK(found != world->questions.end() && !found->second && status <= 0);
     world->questions.erase(found);
     if (status == MUSTER_OK) check_peer(peer);
 }
 void published(muster_endpoint *, uint64_t question, muster_status status, const char *text, uint64_t bytes) {
+    const EnoughMemory enough;
     const auto found = world->questions.find(question);
     FUZZ_CHECK(found != world->questions.end() && found->second && status <= 0 && bytes <= 1024);
     world->questions.erase(found);
     if (status == MUSTER_OK) world->published.emplace_back(text, bytes);
 }
 void message(muster_endpoint *, uint64_t peer, const void *data, uint64_t bytes) {
+    const EnoughMemory enough;
     check_peer(peer);
     uint64_t sum = 0;
     for (uint64_t i = 0; i < bytes; i++) sum += static_cast<const unsigned char *>(data)[i];
@@ -201,6 +266,7 @@ void ready(muster_endpoint *, uint64_t peer) {
     check_peer(peer);
 }
 void peer_lost(muster_endpoint *, uint64_t peer, muster_status status, int32_t, const char *, uint64_t) {
+    const EnoughMemory enough;
     const auto found = world->peers.find(peer);
     FUZZ_CHECK(found != world->peers.end() && !found->second.lost && status < 0);
     found->second.lost = true;
@@ -210,7 +276,7 @@ void peer_flags(muster_endpoint *, uint64_t, uint32_t) {}
 
 void forget_some() {
     for (const uint64_t peer : std::exchange(world->forgotten, {}))
-        if (world->peers.erase(peer) != 0) world->ops->forget(world->self, peer);
+        if (world->peers.erase(peer) != 0) enter([peer] { world->ops->forget(world->self, peer); });
 }
 
 // ---- what happens
@@ -258,7 +324,7 @@ void look_around() {
                 if (watch->fd == fd) {
                     const auto found = sockets.find(fd);
                     if (found != sockets.end()) world->speaking = found->second.broker;
-                    watch->ready(watch->user, events);
+                    enter([watch, events = events] { watch->ready(watch->user, events); });
                     break;
                 }
         forget_some();
@@ -288,9 +354,10 @@ void ask(bool claim, uint8_t which) {
     char text[1024];
     uint64_t number = 0;
     world->questions.emplace(question, claim);
-    const muster_status status =
-        claim ? world->ops->publish(world->self, name.data(), name.size(), question, text, &number, &error)
-              : world->ops->resolve(world->self, name.data(), name.size(), question, &number, &error);
+    const muster_status status = enter([&] {
+        return claim ? world->ops->publish(world->self, name.data(), name.size(), question, text, &number, &error)
+                     : world->ops->resolve(world->self, name.data(), name.size(), question, &number, &error);
+    });
     if (status != MUSTER_AGAIN) world->questions.erase(question);
 }
 
@@ -299,7 +366,7 @@ void withdraw(size_t which) {
     const auto at = world->published.begin() + static_cast<std::ptrdiff_t>(which % world->published.size());
     const std::string name = *at;
     world->published.erase(at);
-    world->ops->withdraw(world->self, name.data(), name.size());
+    enter([&] { world->ops->withdraw(world->self, name.data(), name.size()); });
 }
 
 void send(size_t which, size_t size, bool lent) {
@@ -310,13 +377,13 @@ void send(size_t which, size_t size, bool lent) {
     if (lent) {
         void *const segment = acquire_buffer(nullptr);
         memset(segment, 1, 128 + size);
-        if (world->ops->send_buffer(world->self, at->first, segment, 128, size) != MUSTER_OK)
+        if (enter([&] { return world->ops->send_buffer(world->self, at->first, segment, 128, size); }) != MUSTER_OK)
             release_buffer(nullptr, segment);
         return;
     }
     const std::string bytes(size, 'b');
     const muster_span span = {bytes.data(), bytes.size()};
-    world->ops->send(world->self, at->first, &span, 1);
+    enter([&] { return world->ops->send(world->self, at->first, &span, 1); });
 }
 
 void send_to_all(size_t size) {
@@ -329,8 +396,9 @@ void send_to_all(size_t size) {
     void *const segment = acquire_buffer(nullptr);
     memset(segment, 1, offset + size);
     const auto count = static_cast<uint32_t>(peers.size());
-    if (world->ops->send_multicast(world->self, peers.data(), count, segment, offset, size) != MUSTER_OK)
-        release_buffer(nullptr, segment);
+    const muster_status status =
+        enter([&] { return world->ops->send_multicast(world->self, peers.data(), count, segment, offset, size); });
+    if (status != MUSTER_OK) release_buffer(nullptr, segment);
 }
 
 Head any_head(Input &input) {
@@ -390,6 +458,10 @@ void step(Input &input) {
         return pass_time(1'000'000'000);
     case 13:
         return pass_time(INT64_MAX);
+    case 14:
+        lacking = input.byte() % 16;
+        lacking_for = 1 + broker * 3;
+        return;
     default:
         return look_around();
     }
@@ -402,6 +474,7 @@ void step(Input &input) {
 
 // In place of the C library's, for TCP: a pair.
 int socket(int family, int type, int protocol) {
+    const EnoughMemory enough;
     int fds[2];
     (void)protocol;
     FUZZ_CHECK((family == AF_INET || family == AF_INET6) && (type & SOCK_NONBLOCK) != 0);
@@ -419,6 +492,7 @@ int timerfd_create(clockid_t, int) noexcept {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 int timerfd_settime(int fd, int, const itimerspec *due, itimerspec *) noexcept {
+    const EnoughMemory enough;
     uint64_t times = 0;
     while (read(fd, &times, sizeof times) > 0) {
     }
@@ -467,6 +541,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(here.ops->start(here.self, nullptr, &error) == MUSTER_OK);
     Input input(data, size);
     for (int steps = 0; input.left() != 0 && steps < 2000; steps++) step(input);
+    lacking_for = 0;
     look_around();
     FUZZ_CHECK(here.questions.size() < 2000);
     for (auto &[own, socket] : sockets) hang_up(socket); // so that no side waits for goodbyes

@@ -111,7 +111,7 @@ class Exchange {
         std::unordered_set<uint32_t> prefixes; // of brokers that are reached through it
     };
     static constexpr double max_tokens = 8192, tokens_per_s = 2048;
-    static constexpr size_t max_names = 64, max_pairs = 1 << 20, max_group_members = 4096, max_asked = 1024;
+    static constexpr size_t max_names = 64, max_pairs = 1 << 20, max_group_members = 4096, max_asked = 8192;
     struct Question { // for the parent: a claim or a find
         Kind kind;
         Route route; // of its asker, or of the broker that leads to it

@@ -100,12 +100,12 @@ Plugin::Owned Plugin::owned(uint64_t peer) const noexcept {
     return found == owned_.end() ? Owned{} : found->second;
 }
 
-void Plugin::withdraw(std::string_view authority) {
-    BrokerAddress address;
-    std::string why;
-    if (!BrokerAddress::parse(authority, address, why)) return;
-    const auto found = stars_.find(address.key());
-    if (found != stars_.end()) found->second->release(address.name);
+// Without memory, too: a name that stays claimed is of use to no process.
+void Plugin::withdraw(std::string_view authority) noexcept {
+    const size_t at = authority.find('@');
+    if (at == std::string_view::npos) return;
+    const auto found = stars_.find(authority.substr(at + 1));
+    if (found != stars_.end()) found->second->release(authority.substr(0, at));
 }
 
 void Plugin::answer(bool claim, uint64_t id, muster_status status, uint64_t peer,
@@ -157,10 +157,7 @@ muster_status op_publish(void *self, const char *authority, uint64_t authority_b
 }
 
 void op_withdraw(void *self, const char *authority, uint64_t authority_bytes) {
-    guarded([&]() -> muster_status {
-        of(self).withdraw({authority, authority_bytes});
-        return MUSTER_OK;
-    });
+    of(self).withdraw({authority, authority_bytes});
 }
 
 muster_status op_resolve(void *self, const char *authority, uint64_t authority_bytes, uint64_t id, uint64_t *,

@@ -27,7 +27,7 @@ class Plugin {
     const std::string &own_name() const noexcept { return own_name_; } // used where the address has none
     void log(int32_t level, std::string_view text) const noexcept;
     void answer(bool claim, uint64_t id, muster_status status, uint64_t peer, std::string_view text) const noexcept;
-    void withdraw(std::string_view authority);
+    void withdraw(std::string_view authority) noexcept; // as Star::claim() has answered it
 
     void start(muster_endpoint *endpoint);
     Star *star(std::string_view authority, BrokerAddress &address, muster_error *error); // nullptr: see the error
@@ -53,7 +53,7 @@ class Plugin {
     std::unique_ptr<Scratch> scratch_;
     Keys keys_;
     std::string own_name_;
-    std::map<std::string, std::unique_ptr<Star>> stars_;
+    std::map<std::string, std::unique_ptr<Star>, std::less<>> stars_; // by key of the address
     std::unordered_map<uint64_t, Owned> owned_;
     uint64_t next_peer_ = 1;
 };

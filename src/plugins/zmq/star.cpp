@@ -240,7 +240,7 @@ void Star::claim(const std::string &name, uint64_t id) {
     ask({true, name, id});
 }
 
-void Star::release(const std::string &name) {
+void Star::release(std::string_view name) noexcept {
     const auto found = names_.find(name);
     if (found == names_.end() || --found->second.users != 0) return;
     names_.erase(found);

@@ -42,7 +42,7 @@ class Star final : public UplinkOwner {
     // Plugin::answer() completes both later.
     void find(const std::string &name, uint64_t id);
     void claim(const std::string &name, uint64_t id);
-    void release(const std::string &name);
+    void release(std::string_view name) noexcept;
     // Peers by the broker's numbers.
     muster_status send(uint64_t id, const muster_span *spans, uint32_t count);
     muster_status send_buffer(uint64_t id, void *segment, size_t offset, size_t size);
@@ -112,7 +112,7 @@ class Star final : public UplinkOwner {
     std::unordered_map<uint64_t, Peer> peers_;
     std::map<uint32_t, NameRequest> requests_; // by the number in the message
     uint32_t next_request_ = 1;
-    std::map<std::string, Name> names_;
+    std::map<std::string, Name, std::less<>> names_;
 };
 
 } // namespace star
