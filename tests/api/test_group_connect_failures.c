@@ -173,6 +173,9 @@ static board *make_board(void) {
 
 static void test_a_member_that_cannot_connect_ends_the_call_at_all(void **state) {
     (void)state;
+#ifdef MUSTER_SANITIZED // to check the class of an object, their run-time opens a pipe
+    skip();
+#endif
     board *const b = make_board();
     int failed = 0;
     for (int kind = 0; kind < kinds; kind++)

@@ -163,7 +163,8 @@ void test_aes_is_that_of_libsodium(void **) {
         const uint64_t number = random();
         unsigned char nonce[12] = {}, tag[16], their_tag[16];
         for (int k = 0; k < 8; k++) nonce[k] = static_cast<unsigned char>(number >> 8 * k);
-        Bytes ours = payload, theirs(payload.size());
+        Bytes ours = payload, theirs(payload.size() + 1); // libsodium accepts no null pointer
+        theirs.resize(payload.size());
         gcm.set_key(key);
         gcm.seal(ours.data(), ours.size(), more.data(), more.size(), number, tag);
         crypto_aead_aes256gcm_encrypt_detached(theirs.data(), their_tag, nullptr, payload.data(), payload.size(),
