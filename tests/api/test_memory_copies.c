@@ -6,6 +6,7 @@
 // ctest: quick timeout=180
 #include "memory_run.h"
 #include "random_run.h"
+#include "thread_sanitizer.h"
 
 enum { region = 12 << 20, symmetric_bytes = 3 * region + 65536, most_begun = 6 };
 enum operation { PUT, GET, PUT_SOON, GET_SOON, BEGIN_PUT, BEGIN_GET, TAKE, CLOSE, SIGNAL, FETCH, operations };
@@ -49,12 +50,7 @@ typedef struct model {
 // At the owner, a thread of its own writes the reply to a large get. That it has read the bytes before a later put
 // arrives follows from the stream, which ThreadSanitizer does not see.
 static uint32_t max_get_bytes(void) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    return 200000;
-#endif
-#endif
-    return region;
+    return UNDER_THREAD_SANITIZER ? 200000 : region;
 }
 
 static void fill(unsigned char *to, uint32_t bytes, uint32_t value) {

@@ -2,6 +2,7 @@
 // The short forms: a hello in five calls and three, stores, and what a child process gets.
 // ctest: quick timeout=60
 #include "group_run.h"
+#include "thread_sanitizer.h"
 
 #include <muster/inline/short.h>
 #include <sys/wait.h>
@@ -45,6 +46,7 @@ static void test_hello_and_a_child_process(void **state) {
     hello();
     assert_int_equal(muster_context_default(&first, NULL), MUSTER_OK);
     assert_ptr_equal(first, again);
+#if !UNDER_THREAD_SANITIZER // its run-time does not survive new threads in the fork of a process that has threads
     const pid_t child = fork();
     if (child == 0) {
         muster_context *own = NULL;
@@ -56,6 +58,7 @@ static void test_hello_and_a_child_process(void **state) {
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     hello();
+#endif
 }
 
 static void test_failures(void **state) {

@@ -3,6 +3,8 @@
 #ifndef CLUSTER_WORKER_H
 #define CLUSTER_WORKER_H
 
+#include "thread_sanitizer.h"
+
 #include <muster/worker.h>
 
 #include <fcntl.h>
@@ -23,11 +25,7 @@ static inline void count_interrupt(int number) {
 
 // A moment of work that looks at nothing of Muster's. (Under TSan a handler runs only at calls it knows.)
 static inline void compute(void) {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    usleep(1000);
-#endif
-#endif
+    if (UNDER_THREAD_SANITIZER) usleep(1000);
 }
 
 static inline void say(muster_stream *stream, const char *text) {

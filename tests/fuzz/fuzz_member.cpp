@@ -7,6 +7,7 @@
 // host asks for, time that passes. What ZMTP carries below is the subject of fuzz_zmtp.
 #include "input.hpp"
 
+#include "../common/thread_sanitizer.h"
 #include "broker.hpp"
 #include "plugin.hpp"
 
@@ -62,12 +63,7 @@ auto enter(Body &&body) {
 
 } // namespace
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) // it brings its own: no memory runs out
-#define HAS_OWN_NEW
-#endif
-#endif
-#ifndef HAS_OWN_NEW
+#if !UNDER_THREAD_SANITIZER // it brings its own: no memory runs out
 [[gnu::noinline]] void *operator new(size_t size, const std::nothrow_t &) noexcept {
     if (allocations_left == 0) return nullptr;
     if (allocations_left > 0) allocations_left--;

@@ -6,6 +6,7 @@
 // can be reached; the count of bytes on their way is what is on its way; a name has one owner; and when all have gone
 // nothing is left. Then the same where memory runs out: connections end, but of those that are left the same holds.
 #include "exchange.hpp"
+#include "tests/common/thread_sanitizer.h"
 
 #include <algorithm>
 #include <csetjmp>
@@ -41,12 +42,7 @@ class EnoughMemory {
 
 } // namespace
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) // it brings its own: no memory runs out
-#define HAS_OWN_NEW
-#endif
-#endif
-#ifndef HAS_OWN_NEW
+#if !UNDER_THREAD_SANITIZER // it brings its own: no memory runs out
 [[gnu::noinline]] void *operator new(size_t size) {
     if (allocations_left == 0) throw std::bad_alloc();
     if (allocations_left > 0) allocations_left--;
