@@ -7,15 +7,13 @@
 // host asks for, time that passes. What ZMTP carries below is the subject of fuzz_zmtp.
 #include "input.hpp"
 
-#include "../common/thread_sanitizer.h"
+#include "../common/limited_memory.hpp"
 #include "broker.hpp"
 #include "plugin.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <functional>
 #include <netinet/in.h>
-#include <new>
 #include <poll.h>
 #include <set>
 #include <sys/eventfd.h>
@@ -29,22 +27,9 @@ const muster_broker_ops star::broker_ops{};
 
 namespace {
 
-// Allocations of the plug-in before one fails, and all after it; negative: none fails. In other code: negative.
-int64_t allocations_left = -1;
+// Of the plug-in; elsewhere there is enough memory.
 int64_t lacking = -1;     // the value for the next calls of the plug-in
 uint32_t lacking_for = 0; // so many calls
-
-// Around what is not the plug-in's.
-class EnoughMemory {
-  public:
-    EnoughMemory() noexcept : before_(std::exchange(allocations_left, -1)) {}
-    ~EnoughMemory() { allocations_left = before_; }
-    EnoughMemory(const EnoughMemory &) = delete;
-    EnoughMemory &operator=(const EnoughMemory &) = delete;
-
-  private:
-    const int64_t before_;
-};
 
 // A call of the plug-in.
 template <class Body>
@@ -60,28 +45,6 @@ auto enter(Body &&body) {
     allocations_left = lacking;
     return body();
 }
-
-} // namespace
-
-#if !UNDER_THREAD_SANITIZER // it brings its own: no memory runs out
-[[gnu::noinline]] void *operator new(size_t size, const std::nothrow_t &) noexcept {
-    if (allocations_left == 0) return nullptr;
-    if (allocations_left > 0) allocations_left--;
-    return std::malloc(size == 0 ? 1 : size);
-}
-[[gnu::noinline]] void *operator new(size_t size) {
-    if (void *const memory = operator new(size, std::nothrow)) return memory;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void *memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept {
-    std::free(memory);
-}
-#endif
-
-namespace {
 
 // ---- the brokers' ends
 // -----------------------------------------------------------------------------------------------------

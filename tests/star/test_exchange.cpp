@@ -6,16 +6,14 @@
 // can be reached; the count of bytes on their way is what is on its way; a name has one owner; and when all have gone
 // nothing is left. Then the same where memory runs out: connections end, but of those that are left the same holds.
 #include "exchange.hpp"
-#include "tests/common/thread_sanitizer.h"
+#include "tests/common/limited_memory.hpp"
 
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>
-#include <cstdlib>
 #include <deque>
 #include <map>
-#include <new>
 #include <set>
 
 extern "C" {
@@ -23,39 +21,6 @@ extern "C" {
 }
 
 using namespace star;
-
-namespace {
-
-int64_t allocations_left = -1; // before one fails, and all after it; negative: none fails
-
-// Inside, none fails: of what is not the exchange.
-class EnoughMemory {
-  public:
-    EnoughMemory() noexcept : before_(std::exchange(allocations_left, -1)) {}
-    ~EnoughMemory() { allocations_left = before_; }
-    EnoughMemory(const EnoughMemory &) = delete;
-    EnoughMemory &operator=(const EnoughMemory &) = delete;
-
-  private:
-    const int64_t before_;
-};
-
-} // namespace
-
-#if !UNDER_THREAD_SANITIZER // it brings its own: no memory runs out
-[[gnu::noinline]] void *operator new(size_t size) {
-    if (allocations_left == 0) throw std::bad_alloc();
-    if (allocations_left > 0) allocations_left--;
-    if (void *const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void *memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept {
-    std::free(memory);
-}
-#endif
 
 namespace {
 

@@ -5,6 +5,8 @@
 // ctest: quick timeout=120
 #include "store/table/table.hpp"
 
+#include "limited_memory.hpp"
+
 #include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
@@ -17,28 +19,6 @@
 extern "C" {
 #include <cmocka.h>
 }
-
-namespace {
-int allocations_left = -1; // negative: as many as one likes
-}
-
-#ifdef MUSTER_SANITIZED // these bring their own
-constexpr bool memory_can_run_out = false;
-#else
-constexpr bool memory_can_run_out = true;
-[[gnu::noinline]] void *operator new(size_t size) {
-    if (allocations_left == 0) throw std::bad_alloc();
-    if (allocations_left > 0) allocations_left--;
-    if (void *const memory = std::malloc(size == 0 ? 1 : size)) return memory;
-    throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void *memory) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept {
-    std::free(memory);
-}
-#endif
 
 using namespace muster;
 
