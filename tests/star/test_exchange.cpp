@@ -330,7 +330,7 @@ void Tree::hear(Member &m, const std::string &text) {
     case Kind::group: {
         const size_t list = head.kind == Kind::group ? head.word * size_t{8} : 0;
         if (lacks_memory && m.lost.count(head.from) != 0) return; // beyond a connection that was established again
-        assert_int_equal(m.lost.count(head.from), 0);             // nothing comes from one that was lost
+        assert_int_equal(m.lost.count(head.from), 0);             // a lost member sends nothing more
         uint64_t &got = m.got[head.from];
         got++;
         if (head.kind == Kind::data) {

@@ -298,8 +298,8 @@ void Broker::drop_parent() noexcept {
 // Without memory for a message, the connection ends for which it was: a process that waited for it would wait for ever.
 bool Broker::send_to(Route route, Message &message) noexcept {
     if (route != parent_route) return server_.send(route, message);
-    bool sent = false;
     if (parent_lost_) return false;
+    bool sent = false;
     with_parent([&](Uplink &parent) { sent = parent.send(message); });
     return sent;
 }
