@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server.hpp"
 
-#include "base/fd.hpp"
 #include "keys.hpp"
 
 #include <algorithm>
@@ -202,7 +201,12 @@ void Server::add(int fd) noexcept {
 
 // Owns the descriptor, also if it throws.
 Server::Held &Server::hold(int fd) {
-    muster::Fd descriptor(fd);
+    struct Descriptor {
+        int fd;
+        ~Descriptor() {
+            if (fd >= 0) close(fd);
+        }
+    } descriptor{fd};
     Route route = 0;
     while (route < min_route || route == UINT64_MAX || connections_.count(route) != 0) route = random_u64();
     make_room(dirty_, connections_.size() + 1);
@@ -211,7 +215,7 @@ Server::Held &Server::hold(int fd) {
     std::unique_ptr<Curve> curve;
     if (config_.keys) curve = std::make_unique<CurveServer>(*config_.keys);
     held.connection = std::make_unique<Connection>(fd, route, ZmtpSide::server, std::move(curve), now_ns_);
-    (void)descriptor.detach();
+    descriptor.fd = -1;
     Listed listed{route};
     held.place = listed.begin();
     Held &kept = connections_.emplace(route, std::move(held)).first->second;
