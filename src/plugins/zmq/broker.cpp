@@ -371,7 +371,7 @@ muster_status op_open(void *self, const char *authority, uint64_t authority_byte
             if (error != nullptr) *error = why;
             return why.status;
         }
-        memcpy(out_authority, place.data(), place.size());
+        std::copy(place.begin(), place.end(), out_authority);
         *out_authority_bytes = place.size();
         *out_broker = broker.release();
         return MUSTER_OK;

@@ -12,7 +12,7 @@
 namespace star {
 
 std::shared_ptr<Lookup> Lookup::begin(const std::string &place) {
-    const std::shared_ptr<Lookup> lookup(new Lookup);
+    std::shared_ptr<Lookup> lookup(new Lookup);
     const size_t colon = place.rfind(':');
     lookup->host_ = place.substr(0, colon);
     lookup->port_ = place.substr(colon + 1);

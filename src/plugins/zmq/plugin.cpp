@@ -194,6 +194,7 @@ muster_status op_send_multicast(void *self, const uint64_t *peers, uint32_t peer
                                 uint64_t offset_bytes, uint64_t size_bytes) {
     return guarded([&]() -> muster_status {
         Star *const star = of(self).owned(peers[0]).star;
+        if (star == nullptr) return MUSTER_E_PEER;
         std::vector<uint64_t> ids;
         for (uint32_t i = 0; i < peer_count; i++) {
             const auto [other, id, is_lost] = of(self).owned(peers[i]);
