@@ -27,13 +27,13 @@ namespace muster {
 
 #ifdef MUSTER_HAVE_IPSEC_MB
 
-namespace {
-
 struct AesFunctions {
     void (*expand)(const void *, void *) = nullptr;
     aes_gcm_precomp_t prepare = nullptr;
     aes_gcm_enc_dec_t encrypt = nullptr, decrypt = nullptr;
 };
+
+namespace {
 
 // VAES and VPCLMULQDQ, whose names clang 14 does not know. The registers are those of AVX-512, which is checked apart.
 bool has_vector_aes() noexcept {
@@ -72,6 +72,7 @@ struct AesNonce {
 struct AesGcm::State {
     alignas(64) gcm_key_data key;
     alignas(64) gcm_context_data context;
+    const AesFunctions &functions = aes_functions();
 };
 
 bool has_fast_aes() noexcept {
@@ -82,8 +83,8 @@ AesGcm::AesGcm(uint64_t blocks_per_key) : state_(new State), blocks_per_key_(blo
 
 void AesGcm::set_key(const SecretKey &key) noexcept {
     key_ = key;
-    aes_functions().expand(key_.data(), state_->key.expanded_keys);
-    aes_functions().prepare(&state_->key);
+    state_->functions.expand(key_.data(), state_->key.expanded_keys);
+    state_->functions.prepare(&state_->key);
     blocks_ = 0;
 }
 
@@ -91,8 +92,8 @@ void AesGcm::seal(unsigned char *data, size_t size, const unsigned char *more, s
                   unsigned char *tag) noexcept {
     count(size);
     const AesNonce nonce(number);
-    aes_functions().encrypt(&state_->key, &state_->context, data, data, size, nonce.bytes, more, more_size, tag,
-                            aes_gcm_tag_bytes);
+    state_->functions.encrypt(&state_->key, &state_->context, data, data, size, nonce.bytes, more, more_size, tag,
+                              aes_gcm_tag_bytes);
 }
 
 bool AesGcm::open(unsigned char *data, size_t size, const unsigned char *more, size_t more_size, uint64_t number,
@@ -100,8 +101,8 @@ bool AesGcm::open(unsigned char *data, size_t size, const unsigned char *more, s
     count(size);
     const AesNonce nonce(number);
     unsigned char own_tag[aes_gcm_tag_bytes];
-    aes_functions().decrypt(&state_->key, &state_->context, data, data, size, nonce.bytes, more, more_size, own_tag,
-                            sizeof own_tag);
+    state_->functions.decrypt(&state_->key, &state_->context, data, data, size, nonce.bytes, more, more_size, own_tag,
+                              sizeof own_tag);
     return sodium_memcmp(own_tag, tag, sizeof own_tag) == 0;
 }
 

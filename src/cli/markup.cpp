@@ -54,7 +54,7 @@ std::string write_file(const std::string &file, const std::string &content) {
     const bool written = std::fwrite(content.data(), 1, content.size(), to) == content.size();
     const bool closed = std::fclose(to) == 0;
     if (!written || !closed || std::rename(next.c_str(), file.c_str()) != 0) {
-        const std::string why = file + ": " + std::strerror(errno);
+        std::string why = file + ": " + std::strerror(errno);
         std::remove(next.c_str());
         return why;
     }

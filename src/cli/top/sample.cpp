@@ -56,12 +56,8 @@ double Sample::sum(std::string_view name, std::string_view label, std::string_vi
     if (found == lines.end()) return 0;
     double all = 0;
     for (const Line &line : found->second) {
-        if (label.empty()) {
-            all += line.value;
-        } else if (const auto at = line.labels.find(std::string(label));
-                   at != line.labels.end() && at->second == text) {
-            all += line.value;
-        }
+        const auto at = line.labels.find(std::string(label));
+        if (label.empty() || (at != line.labels.end() && at->second == text)) all += line.value;
     }
     return all;
 }

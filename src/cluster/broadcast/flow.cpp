@@ -145,9 +145,8 @@ void Broadcasts::give_to_streams(BroadcastSender &sender, const std::vector<uint
         streams.push_back(wrap(flow.stream.operator->()));
         tags.push_back(
             cluster_.on_completion([this, key, member, id = flow.id](const muster_completion &done, const Error &why) {
-                const Error ended = why;
                 cluster_.drop_handler(done.tag);
-                given_back(key, member, id, done.bytes, ended);
+                given_back(key, member, id, done.bytes, why);
             }));
         flow.given = from + size;
     }
