@@ -5,6 +5,7 @@
 #include "cluster/served.hpp"
 #include "serve/served_calls.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace muster;
@@ -109,7 +110,7 @@ extern "C" muster_status muster_manager_ticket(muster_queue *requests, uint64_t 
         *out_bytes = ticket->size();
         if (out_text == nullptr) return {};
         if (capacity < ticket->size()) return Error::make(MUSTER_E_LIMIT, "%zu bytes of room", capacity);
-        std::memcpy(out_text, ticket->data(), ticket->size());
+        std::copy(ticket->begin(), ticket->end(), out_text);
         return {};
     });
 }

@@ -271,8 +271,9 @@ Result<void> ServedManager::ready(Queue &queue, uint64_t id, uint32_t member, st
     if (!request) return request.error();
     if (address.empty() && (*request)->plan->master_dials())
         return Error::make(MUSTER_E_ARG, "worker %u: the master is to dial, and there is no address", member);
-    return report(queue, **request, member,
-                  [member, address, data](ClusterMaster &master) { master.ready(member, address, data); });
+    return report(queue, **request, member, [member, address = std::move(address), data](ClusterMaster &master) {
+        master.ready(member, address, data);
+    });
 }
 
 Result<void> ServedManager::failed(Queue &queue, uint64_t id, uint32_t member, const Error &why) {

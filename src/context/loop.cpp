@@ -38,7 +38,7 @@ Result<void> Loop::open(Mode mode) {
     // Each write is an edge; timers and libuv are quiet once they have been served.
     if (!add(wake_.get(), EPOLLIN | EPOLLET, nullptr)) return no_descriptors("watch its own descriptor");
     if (mode == Mode::polled)
-        if (const Result<void> prepared = prepare_polled(); !prepared) return prepared;
+        if (Result<void> prepared = prepare_polled(); !prepared) return prepared;
     if (const int rc = open_uv_loop(uv_, epoll_.get()); rc != 0)
         return Error::from_errno(-rc, MUSTER_OK, "start an event loop");
     if (!add(uv_backend_fd(&uv_), EPOLLIN, &uv_)) {

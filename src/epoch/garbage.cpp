@@ -113,7 +113,7 @@ bool Epoch::free_first(EpochSlot &slot, Poll &poll) noexcept {
         push(slot, object); // there is room for one
         return true;
     }
-    if (object.free == nullptr)
+    if (object.free == nullptr) // there is room, see above: NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
         poll.objects[poll.count++] = object.object;
     else
         object.free(object.user, reinterpret_cast<void *>(static_cast<uintptr_t>(object.object)));

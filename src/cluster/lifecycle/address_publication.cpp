@@ -23,10 +23,9 @@ AddressPublication::~AddressPublication() {
 uint64_t AddressPublication::await(void (AddressPublication::*next)(const muster_completion &, const Error &)) {
     pending_ =
         master_.on_completion([self = shared_from_this(), next](const muster_completion &entry, const Error &why) {
-            const auto alive = self;
-            alive->master_.drop_handler(entry.tag);
-            alive->pending_ = 0;
-            ((*alive).*next)(entry, why);
+            self->master_.drop_handler(entry.tag);
+            self->pending_ = 0;
+            ((*self).*next)(entry, why);
         });
     return pending_;
 }
@@ -100,9 +99,8 @@ void AddressPublication::withdraw(std::function<void()> done) {
         if (const auto first = std::exchange(*once, nullptr)) first();
     };
     const uint64_t tag = master_.on_completion([this, finish](const muster_completion &entry, const Error &) {
-        const auto ended = finish;
         master_.drop_handler(entry.tag);
-        ended();
+        finish();
     });
     if (muster_lease_end_begin(lease_, withdraw_timeout_ns, wrap(&master_.completions()), tag, nullptr) == MUSTER_OK) {
         // The call may have to wait for a thread of the library.

@@ -49,12 +49,11 @@ Result<std::vector<SshHost>> read_hosts(const std::string &text) {
 } // namespace
 
 const SshHost &SshOptions::host_of(uint32_t index) const noexcept {
-    uint32_t all = 0;
-    for (const SshHost &host : hosts) all += host.count;
-    index %= all;
-    size_t at = 0;
-    for (; index >= hosts[at].count; at++) index -= hosts[at].count;
-    return hosts[at];
+    for (;;)
+        for (const SshHost &host : hosts) {
+            if (index < host.count) return host;
+            index -= host.count;
+        }
 }
 
 Result<SshOptions> SshOptions::read(const LaunchPlan &plan) {

@@ -259,7 +259,7 @@ std::string Cluster::inbox_address() const {
 
 Result<void> Cluster::start_broadcast(Ref<ClusterBroadcast> broadcast) {
     if (auto in = check_joined(); !in) return in;
-    const bool taken = post([this, broadcast] {
+    const bool taken = post([this, broadcast = std::move(broadcast)] {
         broadcasts_->start(broadcast);
         if (broadcast->is_cancelled()) broadcasts_->cancel(broadcast, Error::make(MUSTER_E_CANCELED, "cancelled"));
         if (closing_) broadcasts_->fail_all(Error::make(MUSTER_E_CLOSED, "the cluster is closed"));
@@ -325,6 +325,7 @@ bool Cluster::report_broadcast(uint32_t from, const std::string &label, Ref<Broa
 }
 
 bool Cluster::push(Event event) noexcept {
+    const uint32_t kind = event.content.kind, member = event.content.member;
     bool dropped = false;
     std::list<Event> made;
     try {
@@ -345,7 +346,7 @@ bool Cluster::push(Event event) noexcept {
     if (dropped) {
         context_->log(MUSTER_LOG_ERROR,
                       "cluster: event %u of member %u is dropped: too many wait to be taken, or there is no memory",
-                      event.content.kind, event.content.member);
+                      kind, member);
         return false;
     }
     context_->notify(signal_);

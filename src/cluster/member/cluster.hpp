@@ -177,7 +177,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
 
     Error listen(const std::string &address, Listener::Opening opening = Listener::Opening::awaited);
     // `then` gets the result of a listen that was begun.
-    void when_listening(std::function<void(const Error &)> then);
+    void when_listening(const std::function<void(const Error &)> &then);
     void check_listening(const std::function<void(const Error &)> &then);
     void watch_listener();
     void stop_listening() noexcept;
@@ -185,7 +185,7 @@ class Cluster : public Object, private Source, public Listed<Cluster> {
     std::string listener_address() const;
     // Dials; `done` gets the stream, or the reason of the failure.
     using Dialled = std::function<void(StreamHandle, const Error &)>;
-    void dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, Dialled done);
+    void dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, const Dialled &done);
 
     void found(const Ref<ClusterDial> &dial, std::string address, bool can_dial_back);
     void dial_back_failed(uint64_t number, uint32_t member, const Error &why);

@@ -66,6 +66,7 @@ void ClusterDial::end(StreamHandle stream, const Error &why) noexcept {
     }
     Outcome outcome{why};
     if (stream) outcome.give(stream.detach());
+    // NOLINTNEXTLINE(bugprone-use-after-move): complete() leaves it as it is if it is too late
     if (!complete(std::move(outcome))) stream = StreamHandle(outcome.take<Stream>()); // too late: it is closed
 }
 
@@ -81,7 +82,7 @@ Result<StreamHandle> ClusterDial::wait() {
 
 Result<void> Cluster::start_dial(Ref<ClusterDial> dial) {
     if (auto in = check_joined(); !in) return in;
-    const bool taken = post([this, dial] {
+    const bool taken = post([this, dial = std::move(dial)] {
         if (!dial->is_over()) dial_now(dial);
     });
     return taken ? Result<void>() : Error::make(MUSTER_E_CLOSED, "the cluster is closed");
@@ -225,7 +226,8 @@ void Cluster::dial_back(uint32_t from, uint64_t number, const std::string &label
     dialling_back_++;
     ClusterHello hello{ClusterHello::answer, id_, self(), from, number, {}};
     dial(address, hello, dial_back_timeout_ns,
-         [this, from, number, label, broadcast, failed, place](StreamHandle stream, const Error &why) {
+         [this, from, number, label, broadcast, failed = std::move(failed), place](StreamHandle stream,
+                                                                                   const Error &why) {
              dialling_back_--;
              if (stream) stream->keep_to_the_end(place);
              if (stream && broadcast) return broadcasts_->take_stream(from, std::move(stream));
@@ -236,7 +238,7 @@ void Cluster::dial_back(uint32_t from, uint64_t number, const std::string &label
 
 // ---- connections ----------------------------------------------------------------------------------------------------
 
-void Cluster::dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, Dialled done) {
+void Cluster::dial(const std::string &address, const ClusterHello &hello, int64_t timeout_ns, const Dialled &done) {
     const std::string words = encode(hello);
     muster_transport_config config{};
     config.struct_size = sizeof config;
@@ -269,7 +271,7 @@ Error Cluster::listen(const std::string &address, Listener::Opening opening) {
 }
 
 // The watch is set first: from then on every change is notified.
-void Cluster::when_listening(std::function<void(const Error &)> then) {
+void Cluster::when_listening(const std::function<void(const Error &)> &then) {
     if (!listener_) return then({});
     listener_->watch(&*completions_,
                      on_completion([this, then](const muster_completion &, const Error &) { check_listening(then); }));
