@@ -80,6 +80,7 @@ void RoundRelays::begin(const RoundRequest &what, AmPeer &peer, uint64_t id, uin
     }
     if (relay->missing != 0) return;
     end(*relay);
+    // NOLINTNEXTLINE(bugprone-use-after-move): its address only
     if (relay != &made) relays_.erase(number);
 }
 

@@ -51,7 +51,7 @@ void Endpoint::stop() {
         const Node::Hold mpi(node_);
         if (!mpi) break;
         finish_sends();
-        take_messages(loop_limits); // or two that leave would wait for each other
+        take_messages(); // or two that leave would wait for each other
         finish_receives();
     }
     started_ = false;

@@ -26,16 +26,6 @@ using muster::now_ns;
 constexpr uint64_t message_bytes = 256 * 1024 - 64; // with the header, the size of the library's staging buffer
 constexpr uint64_t credit_bytes = 4 * 1024 * 1024;
 
-// What a turn does at most: polls until something has moved, in each of them calls of MPI_Improbe() that find nothing,
-// and messages that are received before they are delivered.
-struct Limits {
-    int polls, probes, messages;
-};
-constexpr Limits loop_limits{16, 1, 16};
-// A thread that waits gets a message at once, and holds MPI for several probes: the first one after a message has
-// arrived lets MPI notice it, and the next one finds it.
-constexpr Limits waiting_limits{1, 4, 1};
-
 struct Head {
     uint32_t mark;
     uint32_t kind;
@@ -147,7 +137,7 @@ class Endpoint {
     void mark_missing(const Receiving &one) const;
     bool is_missing(const Receiving &one) const;
     bool test(Receiving &one);
-    bool take_messages(const Limits &limits);
+    bool take_messages();
     bool finish_receives();
     void deliver();
     void deliver_one(const Buffer &buffer, size_t size);
@@ -160,8 +150,8 @@ class Endpoint {
     static void wake_posted(void *self);
     void wake();
     void begin_polling();
-    bool turn(const Limits &limits);
-    bool poll(const Limits &limits);
+    bool turn(int polls);
+    bool poll();
     void after_poll(bool moved);
     void report_room();
     void answer_pings();

@@ -29,6 +29,8 @@ constexpr int64_t max_boot_wait_ns = 10 * ms;
 constexpr int64_t drain_ns = 2 * ms;             // time without a further message from a dead peer
 constexpr int64_t drain_announced_ns = 100 * ms; // but more was announced
 constexpr int64_t drain_orderly_ns = 2'000 * ms;
+constexpr int polls_per_turn = 16; // of the loop
+constexpr int polls_when_waiting = 4;
 // Turns without a message for each look at the clock, which takes a fifth of a poll.
 constexpr uint32_t turns_per_look = 4;
 } // namespace
@@ -57,13 +59,13 @@ void Endpoint::begin_polling() {
 
 void Endpoint::spun(void *self, uint32_t) {
     auto &endpoint = *static_cast<Endpoint *>(self);
-    if (endpoint.awake_) endpoint.turn(loop_limits);
+    if (endpoint.awake_) endpoint.turn(polls_per_turn);
 }
 
 // A waiting thread drives this endpoint, and polls again and again while it is awake.
 muster_status Endpoint::poll_once() {
     if (!started_ || !awake_ || !node_.usable_here()) return MUSTER_TIMEOUT;
-    if (turn(waiting_limits)) return MUSTER_OK;
+    if (turn(polls_when_waiting)) return MUSTER_OK;
     return awake_ ? MUSTER_AGAIN : MUSTER_TIMEOUT;
 }
 
@@ -78,11 +80,11 @@ void Endpoint::wake_posted(void *self) {
 
 // ---- a turn ---------------------------------------------------------------------------------------------------------
 
-bool Endpoint::turn(const Limits &limits) {
+bool Endpoint::turn(int polls) {
     dropped_.clear();
     bool moved = false;
     try {
-        for (int i = 0; !moved && i < limits.polls; i++) moved = poll(limits);
+        for (int i = 0; !moved && i < polls; i++) moved = poll();
     } catch (const std::exception &) {
         give_up("out of memory");
     }
@@ -96,7 +98,7 @@ void Endpoint::give_up(const std::string &why) {
     lose_all(why);
 }
 
-bool Endpoint::poll(const Limits &limits) {
+bool Endpoint::poll() {
     bool moved = false, became = false;
     {
         const Node::Hold mpi(node_);
@@ -104,7 +106,7 @@ bool Endpoint::poll(const Limits &limits) {
         if (mpi && !was_ready_) became = node_.advance();
         if (mpi && (was_ready_ || became)) {
             if (sends_ != 0) moved |= finish_sends();
-            moved |= take_messages(limits);
+            moved |= take_messages();
             if (!receiving_from_.empty()) moved |= finish_receives();
             if (became) node_.test_orphans(); // of contexts before this one
         }

@@ -11,7 +11,8 @@
 namespace mpi {
 
 namespace {
-constexpr size_t max_sends = 256;            // requests per link; credits bound their bytes
+constexpr size_t max_sends = 256; // requests per link; credits bound their bytes
+constexpr int matches_per_poll = 16;
 constexpr size_t min_lend_bytes = 16 * 1024; // less is copied anyhow
 } // namespace
 
@@ -150,15 +151,13 @@ bool Endpoint::test(Receiving &one) {
     return true;
 }
 
-bool Endpoint::take_messages(const Limits &limits) {
+bool Endpoint::take_messages() {
     bool moved = false;
-    for (int round = 0; round < limits.messages; round++) {
+    for (int round = 0; round < matches_per_poll; round++) {
         int there = 0, size = 0;
         MPI_Message message;
         MPI_Status status;
-        int code = MPI_SUCCESS;
-        for (int probe = 0; code == MPI_SUCCESS && !there && probe < limits.probes; probe++)
-            code = MPI_Improbe(MPI_ANY_SOURCE, slot_, node_.comm(), &there, &message, &status);
+        int code = MPI_Improbe(MPI_ANY_SOURCE, slot_, node_.comm(), &there, &message, &status);
         if (code == MPI_SUCCESS && !there) break;
         if (code == MPI_SUCCESS) code = MPI_Get_count(&status, MPI_BYTE, &size);
         if (code == MPI_SUCCESS) {
