@@ -34,7 +34,7 @@ Result<Ref<TransportListener>> Fabric::listen(const Address &address, const Tran
 
 Result<void> Fabric::publish(const Ref<FabricListener> &listener) {
     const auto publishing = make_ref<Publishing>();
-    const Result<void> begun = run_on_loop(context_, [&]() -> Result<void> {
+    Result<void> begun = run_on_loop(context_, [&]() -> Result<void> {
         begin_publishing(listener, publishing);
         return {};
     });

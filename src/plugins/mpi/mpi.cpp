@@ -13,6 +13,7 @@
 #include "endpoint.hpp"
 #include "error.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -53,7 +54,7 @@ muster_status publish(void *self, const char *authority, uint64_t authority_byte
         std::string text;
         const muster_status status = of(self).publish({authority, authority_bytes}, text, error);
         if (status != MUSTER_OK) return status;
-        memcpy(out_authority, text.data(), text.size());
+        std::copy(text.begin(), text.end(), out_authority);
         *out_authority_bytes = text.size();
         return status;
     });

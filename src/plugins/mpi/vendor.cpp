@@ -70,7 +70,7 @@ bool has(const char *name) {
 muster_status look_at_launcher(muster_error *error) {
     const bool by_open_mpi = has("OMPI_COMM_WORLD_SIZE") || has("PMIX_NAMESPACE");
     const bool by_pmi = has("PMI_RANK") || has("PMI_FD") || has("PMI_PORT");
-    const bool by_slurm = by_pmi && (has("SLURM_STEP_ID") || has("SLURM_STEPID"));
+    [[maybe_unused]] const bool by_slurm = by_pmi && (has("SLURM_STEP_ID") || has("SLURM_STEPID"));
     if (open_mpi ? by_open_mpi || by_slurm : by_pmi && !has("OMPI_COMM_WORLD_SIZE")) return MUSTER_OK;
     if (open_mpi ? by_pmi : by_open_mpi)
         return refuse(error, MUSTER_E_UNSUPPORTED,
@@ -171,7 +171,7 @@ bool is_loaded(const char *library) {
 } // namespace
 
 bool copies_through_pages() {
-    const char *value = getenv(single_copy);
+    [[maybe_unused]] const char *value = getenv(single_copy);
     return open_mpi && (value == nullptr || strcmp(value, "none") == 0);
 }
 
