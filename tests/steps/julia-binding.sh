@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# about: the Julia binding: generated part in step, layout, streams, cluster over shared memory
+# about: the Julia binding: generated part in step, layout, streams, groups, global memory, messages
 # tier: full
 # parts: julia
 # presets: release
@@ -20,8 +20,3 @@ run test_group.jl
 run test_memory.jl
 run test_messages.jl
 run test_trace.jl
-if [ "$MUSTER_TIER" = long ]; then run test_next.jl; else run test_next.jl shm; fi
-run -t 2 test_threads.jl
-run test_precompile.jl
-MUSTER_TRANSPORT=shm run test_cluster.jl launch ssh served topology busy dropped killed interrupted secret upgrade guest
-MUSTER_TRANSPORT=shm run test_master_killed.jl
