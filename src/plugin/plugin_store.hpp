@@ -23,7 +23,8 @@ class PluginStore : public Object {
 
 struct PluginStores {
     // Checks the table.
-    Result<Ref<PluginStore>> (*make)(Plugin &plugin, std::string scheme, const muster_store_host_ops *ops, void *self);
+    Result<Ref<PluginStore>> (*make)(Plugin &plugin, const std::string &scheme, const muster_store_host_ops *ops,
+                                     void *self);
     void (*fill_functions)(muster_host &table) noexcept; // by which the plug-in answers
 
     static bool set(const PluginStores &stores) noexcept;

@@ -190,7 +190,7 @@ extern "C" muster_status muster_store_lease_begin(muster_store *store, int64_t t
         if (auto fine = can_begin(store, queue, timeout_ns); !fine) return fine;
         if (auto fine = StoreLease::check(*unwrap(store), ttl_ns, flags); !fine) return fine;
         auto lease = make_ref<StoreLease>(*unwrap(store), ttl_ns, flags);
-        const auto operation = StoreOperation::make(std::move(lease), timeout_ns);
+        const auto operation = StoreOperation::make(lease, timeout_ns);
         return begin(*operation, *unwrap(queue), tag, out_request);
     });
 }

@@ -86,7 +86,7 @@ Result<RemoteUrl> read_url(const StoreOpening &opening) {
     const bool tcp = scheme == "tcp://";
     for (bool more = true; more;) {
         const size_t comma = tcp ? hosts.find(',') : std::string_view::npos;
-        auto address = parse_address(scheme + std::string(hosts.substr(0, comma)) + options);
+        auto address = parse_address(std::string(scheme).append(hosts.substr(0, comma)).append(options));
         if (!address) return address.error();
         if (tcp && address->port < 0) address->port = store_port;
         if (address->port == 0)

@@ -51,7 +51,7 @@ Status failed(const muster_host *host, uint64_t request, Status status, uint32_t
     });
 }
 
-Result<Ref<PluginStore>> make_plugin_store(Plugin &plugin, std::string scheme, const muster_store_host_ops *ops,
+Result<Ref<PluginStore>> make_plugin_store(Plugin &plugin, const std::string &scheme, const muster_store_host_ops *ops,
                                            void *self) {
     muster_store_host_ops table;
     if (auto read = read_config(ops, table, "muster_store_host_ops"); !read) return read.error();

@@ -99,7 +99,7 @@ bool StoreServer::ask(StoreSession &session, const StoreHead &head, std::string_
         throw std::bad_alloc(); // it was done before, and has to be done
     }
     if (asked.hangs() && !keep_hanging(who, waits, body.size())) over.push_back(asked);
-    if (who) who.release(); // it is in `over`
+    if (who) (void)who.release(); // it is in `over`
     settle(over);
     return true;
 }

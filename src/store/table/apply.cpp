@@ -56,7 +56,7 @@ const StoreOp *StoreTable::attempt(StoreWaiter &who, std::vector<std::string> &c
     who.answer.result = std::move(result);
     who.answer.changed = changes.any();
     return nullptr;
-} // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): `who` keeps the result
+}
 
 bool StoreTable::lacks(const StoreOp &op) const noexcept {
     if (op.kind == MUSTER_STORE_POP) return queues_.find(op.key) == queues_.end();
