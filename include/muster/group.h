@@ -5,7 +5,9 @@
  * All members of a group perform the same operations in the same order: a barrier, a broadcast, a reduction. An
  * operation has a sequence number and a fingerprint (kind, type, reduction, root, flags, counts). If two members
  * perform different operations under one number, every member gets ::MUSTER_E_MISMATCH, and the error names both ranks
- * and both operations.
+ * and both operations. A member that waits for no other one, as the root of a broadcast, can have ended its operation
+ * before; then a later one returns the error. Over streams, members that wait for each other, for instance because they
+ * name different roots, end by their time limits.
  *
  * Results. Each element of a reduction is computed in the order of the ranks, from rank 0 up. So the result does not
  * depend on the number of elements, on the hosts of the members or on the way of the bytes, and all members get the
@@ -71,7 +73,8 @@ enum muster_reduction {
 enum muster_group_kind {
     MUSTER_GROUP_BARRIER = 1,    /**< Ends when all members have begun it. */
     MUSTER_GROUP_BROADCAST = 2,  /**< The output of the root, `count` elements, is copied to the output of all others.
-                                    The  input is not used. */
+                                    The input is not used. The root need not wait for the others, and a small one does
+                                    not. */
     MUSTER_GROUP_REDUCE = 3,     /**< Inputs of `count` elements are reduced; only the root has the result as output. */
     MUSTER_GROUP_ALL_REDUCE = 4, /**< The same, and all members have the result. */
     MUSTER_GROUP_REDUCE_SCATTER = 5, /**< Inputs of one block per rank are reduced; rank r gets block r of the result,
@@ -138,7 +141,8 @@ typedef struct muster_group_config {
     uint64_t addresses_bytes; /**< Length of the list. */
     uint64_t slot_bytes;      /**< Shared memory of a member for one step of an operation: a multiple of 4096, up to
                                    16 MiB, the same at all members. The members of a host use 2 * (size + 1) times as
-                                   much together. 0: by the size of the group, 64 KiB to 512 KiB. */
+                                   much together, and 64 KiB for each of them. 0: by the size of the group, 64 KiB to
+                                   512 KiB. */
     muster_cluster *cluster;  /**< Cluster of which all members are those of the group, or a part; the group finds its
                                    members by the store of the cluster, see muster_cluster_store(). With
                                    ::MUSTER_GROUP_RANK_OF_MEMBER the rank is the number of this process in the cluster,
@@ -323,7 +327,7 @@ MUSTER_API muster_status muster_group_begin(muster_group *group, const muster_gr
  * @threads{any} @blocks{up to timeout_ns} @since 0.1 */
 MUSTER_API muster_status muster_group_barrier(muster_group *group, int64_t timeout_ns, muster_error *error);
 
-/** Copies an array of the root to all members.
+/** Copies an array of the root to all members. It is no barrier: the root can return before the others have called it.
  * @param[in]     group       Group.
  * @param[in,out] data        Array of `count` elements.
  * @param[in]     count       Number of elements, the same at all members.

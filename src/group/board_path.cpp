@@ -34,10 +34,12 @@ class BoardRun {
           me_(group.rank()), size_(group.size()), rows_(operation.reduces() ? group.size() : 0) {}
 
     Result<void> run();
+    Result<void> agree() { return meet(); } // on the operation, which is performed in another way
 
   private:
     // The barrier; the first one of the operation compares the fingerprints.
     Result<void> meet();
+    Result<void> failed(Status status); // what the board has returned
     Result<void> compare();
     uint64_t steps(uint64_t bytes, uint64_t piece) const noexcept {
         return bytes == 0 ? 1 : (bytes - 1) / piece + 1; // members meet once at least
@@ -48,6 +50,7 @@ class BoardRun {
     void reduce_slots(uint32_t first, uint32_t last, uint64_t offset, uint64_t bytes, unsigned char *to);
 
     Result<void> broadcast();
+    Result<void> broadcast_small();
     Result<void> reduce_together(bool is_for_all); // in parts, each by one member
     Result<void> reduce_alone(bool is_for_me);
     Result<void> reduce_scatter();
@@ -68,9 +71,18 @@ class BoardRun {
 
 Result<void> BoardRun::meet() {
     if (!has_met_) board_.publish(fingerprint_);
-    if (const Status status = board_.meet(deadline_); status != MUSTER_OK) return group_.board_failed(status);
+    if (const Status status = board_.meet(deadline_); status != MUSTER_OK) return failed(status);
     if (std::exchange(has_met_, true)) return {};
     return compare();
+}
+
+Result<void> BoardRun::failed(Status status) {
+    if (status != MUSTER_E_MISMATCH) return group_.board_failed(status);
+    uint32_t rank = 0;
+    Fingerprint other;
+    if (board_.find_other(fingerprint_, rank, other)) return make_mismatch(me_, fingerprint_, rank, other);
+    return Error::make(MUSTER_E_MISMATCH, "rank %u performs %s, and another member something else", me_,
+                       describe(fingerprint_).c_str());
 }
 
 Result<void> BoardRun::compare() {
@@ -118,9 +130,26 @@ Result<void> BoardRun::run() {
     }
 }
 
+// Without a barrier: the root does not wait for the others.
+Result<void> BoardRun::broadcast_small() {
+    const uint64_t bytes = op_.count * op_.element_bytes();
+    if (me_ == op_.root) {
+        const Status status = board_.announce(fingerprint_, op_.output, bytes, deadline_);
+        return status == MUSTER_OK ? Result<void>() : failed(status);
+    }
+    Announced announced;
+    if (const Status status = board_.receive(fingerprint_, op_.root, deadline_, announced); status != MUSTER_OK)
+        return failed(status);
+    if (!(announced.fingerprint == fingerprint_))
+        return make_mismatch(me_, fingerprint_, op_.root, announced.fingerprint);
+    if (bytes != 0) memcpy(op_.output, announced.data, bytes);
+    return {};
+}
+
 // The root is one step ahead of the others.
 Result<void> BoardRun::broadcast() {
     const uint64_t bytes = op_.count * op_.element_bytes(), piece = board_.slot_bytes();
+    if (board_.is_announced(bytes)) return broadcast_small();
     const uint64_t count = steps(bytes, piece);
     const bool is_root = me_ == op_.root;
     for (uint64_t step = 0; step <= count; step++) {
@@ -307,8 +336,10 @@ Result<void> run_on_board(Group &group, const GroupOperation &operation, const F
                           Deadline &deadline) {
     const bool fits = operation.kind != MUSTER_GROUP_REDUCE_SCATTER ||
                       operation.element_bytes() <= group.board().slot_bytes() / group.size();
-    if (!fits) return run_on_streams(group, operation, fingerprint, deadline); // all members decide alike
-    return BoardRun(group, operation, fingerprint, deadline).run();
+    BoardRun on_board(group, operation, fingerprint, deadline);
+    if (fits) return on_board.run();
+    if (auto agreed = on_board.agree(); !agreed) return agreed; // a member on the board would wait for this one
+    return run_on_streams(group, operation, fingerprint, deadline);
 }
 
 } // namespace muster

@@ -246,11 +246,13 @@ void Group::cancel() noexcept {
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-Group::Ticket::Ticket(Group &group, bool is_close) : group_(&group) {
+Group::Ticket::Ticket(Group &group, bool at_once, bool is_close) : group_(&group) {
     const std::lock_guard hold(group.lock_);
     if (group.failed_) throw Failure(group.failure_);
     if (group.closing_) throw Failure(Error::make(MUSTER_E_CLOSED, "the group is closed"));
     number_ = group.tickets_++;
+    has_turn_ = at_once && group.turn_ == number_;
+    if (has_turn_) group.performs_ = true;
     if (!is_close) return;
     group.closing_ = true;
     group.close_sequence_ = number_ + 1;
@@ -276,7 +278,7 @@ Result<void> Group::wait_turn(uint64_t number, Deadline &deadline) noexcept {
 
 Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Deadline &deadline) {
     ticket.performed_ = true;
-    auto done = wait_turn(ticket.number_, deadline);
+    auto done = ticket.has_turn_ ? Result<void>() : wait_turn(ticket.number_, deadline);
     if (done) {
         try {
             done = run(operation, ticket.number_ + 1, deadline);
@@ -308,7 +310,7 @@ Result<void> Group::perform(const GroupOperation &operation, Deadline &deadline)
     std::optional<Ticket> ticket;
     {
         const std::lock_guard hold(ticket_lock_);
-        ticket.emplace(*this);
+        ticket.emplace(*this, true);
     }
     return perform(*ticket, operation, deadline);
 }
@@ -322,7 +324,7 @@ Result<void> Group::begin(GroupOperation operation, Deadline deadline, muster_qu
         reduction = std::move(*made);
         operation.reduction = reduction->reduction();
     }
-    const auto ticket = std::make_shared<Ticket>(*this);
+    const auto ticket = std::make_shared<Ticket>(*this, false);
     const Ref<Group> self(this);
     const auto what = std::make_shared<GroupOperation>(std::move(operation));
     const auto body = [self, ticket, what, deadline, reduction]() mutable {
@@ -353,14 +355,14 @@ Result<void> Group::run(const GroupOperation &operation, uint64_t sequence, Dead
     return done;
 }
 
-Result<GroupOperation> Group::read(const muster_group_operation &given) {
+Result<void> Group::read(const muster_group_operation &given, GroupOperation &to) {
     const auto find = [](void *of, uint32_t number) -> const Reduction * {
         Group &self = *static_cast<Group *>(of);
         const std::lock_guard hold(self.lock_);
         const size_t index = number - first_of_host;
         return index < self.reductions_.size() ? &self.reductions_[index] : nullptr;
     };
-    return GroupOperation::read(given, rank(), size(), find, this);
+    return to.read(given, rank(), size(), find, this);
 }
 
 Result<uint32_t> Group::add_reduction(uint32_t element_bytes, muster_reduce_fn combine, void *user) {
@@ -414,7 +416,7 @@ Result<void> Group::close(Deadline &deadline) {
     std::optional<Ticket> ticket;
     {
         const std::lock_guard hold(ticket_lock_);
-        ticket.emplace(*this, true);
+        ticket.emplace(*this, true, true);
     }
     GroupOperation operation;
     operation.kind = group_close_kind;

@@ -48,12 +48,14 @@ class Group final : public Object {
     // Agrees with the other members on shared memory; before the first operation, and the same at all members.
     Result<void> agree_on_memory(bool wanted, Deadline &deadline);
 
-    Result<GroupOperation> read(const muster_group_operation &given);
+    Result<void> read(const muster_group_operation &given, GroupOperation &to); // a new one
     Result<uint32_t> add_reduction(uint32_t element_bytes, muster_reduce_fn combine, void *user);
     // The turn of an operation. If it ends without having been performed, the group fails: the member is out of step.
     class Ticket {
       public:
-        explicit Ticket(Group &group, bool is_close = false); // throws Failure: the group has failed, or is closed
+        // Throws Failure: the group has failed, or is closed. `at_once`: this thread performs the operation next, so
+        // that the turn begins now if no earlier operation is left.
+        Ticket(Group &group, bool at_once, bool is_close = false);
         Ticket(const Ticket &) = delete;
         Ticket &operator=(const Ticket &) = delete;
         ~Ticket();
@@ -62,7 +64,7 @@ class Group final : public Object {
         friend class Group;
         const Ref<Group> group_;
         uint64_t number_ = 0;
-        bool performed_ = false;
+        bool performed_ = false, has_turn_ = false;
     };
     // Begins the operation with a queue, on a thread of the library.
     Result<void> begin(GroupOperation operation, Deadline deadline, muster_queue *queue, uint64_t tag);

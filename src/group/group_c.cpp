@@ -28,11 +28,11 @@ Status perform(muster_group *group, const muster_group_operation *given, int64_t
         if (given == nullptr) return Error::make(MUSTER_E_ARG, "no operation");
         if (auto ok = check_timeout(timeout_ns); !ok) return ok;
         const Ref<Group> self(unwrap(group));
-        auto operation = self->read(*given);
-        if (!operation) return operation.error();
+        GroupOperation operation;
+        if (auto ok = self->read(*given, operation); !ok) return ok;
         const HostCall call(self->context(), self.get());
         Deadline deadline(timeout_ns);
-        return self->perform(*operation, deadline);
+        return self->perform(operation, deadline);
     });
 }
 
@@ -148,9 +148,9 @@ muster_status muster_group_begin(muster_group *group, const muster_group_operati
         if (operation == nullptr) return Error::make(MUSTER_E_ARG, "no operation");
         if (auto ok = check_timeout(timeout_ns); !ok) return ok;
         const Ref<Group> self(unwrap(group));
-        auto read = self->read(*operation);
-        if (!read) return read.error();
-        return self->begin(std::move(*read), Deadline(timeout_ns), queue, tag);
+        GroupOperation read;
+        if (auto ok = self->read(*operation, read); !ok) return ok;
+        return self->begin(std::move(read), Deadline(timeout_ns), queue, tag);
     });
 }
 

@@ -60,88 +60,87 @@ bool GroupOperation::reduces() const noexcept {
     return traits_of(kind).reduces;
 }
 
-Result<GroupOperation> GroupOperation::read(const muster_group_operation &given, uint32_t rank, uint32_t size,
-                                            const Reduction *(*find)(void *of, uint32_t number), void *of) {
+Result<void> GroupOperation::read(const muster_group_operation &given, uint32_t rank, uint32_t size,
+                                  const Reduction *(*find)(void *of, uint32_t number), void *of) {
     muster_group_operation config;
     if (auto ok = read_config(&given, config, "muster_group_operation"); !ok) return ok.error();
     if (config.kind == 0 || config.kind >= std::size(traits))
         return Error::make(MUSTER_E_ARG, "kind is %u: there is no such operation", config.kind);
     const KindTraits &is = traits[config.kind];
-    GroupOperation made;
-    made.kind = config.kind;
+    kind = config.kind;
     if (config.flags & ~(config.kind == MUSTER_GROUP_SCAN ? uint32_t{MUSTER_GROUP_EXCLUSIVE} : 0u))
         return Error::make(MUSTER_E_ARG, "%s: flags has unknown bits: 0x%x", is.name, config.flags);
-    made.flags = config.flags;
-    if (made.kind == MUSTER_GROUP_BARRIER) return made;
+    flags = config.flags;
+    if (kind == MUSTER_GROUP_BARRIER) return {};
     if (is.has_root && config.root >= size)
         return Error::make(MUSTER_E_ARG, "%s: root is %u, the group has %u members", is.name, config.root, size);
-    made.root = is.has_root ? config.root : 0;
-    made.reduction.type = config.type;
-    made.reduction.element_bytes = static_cast<uint32_t>(bytes_of_type(config.type));
+    root = is.has_root ? config.root : 0;
+    reduction.type = config.type;
+    reduction.element_bytes = static_cast<uint32_t>(bytes_of_type(config.type));
     if (is.reduces) {
-        made.reduction.number = config.reduction;
+        reduction.number = config.reduction;
         const Reduction *const of_host = config.reduction >= 256 ? find(of, config.reduction) : nullptr;
         if (config.reduction >= 256 && of_host == nullptr)
             return Error::make(MUSTER_E_ARG, "%s: reduction is %u, which was not added", is.name, config.reduction);
         if (of_host != nullptr) {
-            if (config.type != MUSTER_TYPE_OF_REDUCTION && of_host->element_bytes != made.reduction.element_bytes)
+            if (config.type != MUSTER_TYPE_OF_REDUCTION && of_host->element_bytes != reduction.element_bytes)
                 return Error::make(MUSTER_E_ARG, "%s: reduction %u has elements of %u bytes, type is %s", is.name,
                                    config.reduction, of_host->element_bytes, name_of_type(config.type));
-            made.reduction = *of_host;
-            made.reduction.type = config.type;
-        } else if (!made.reduction.is_valid()) {
+            reduction = *of_host;
+            reduction.type = config.type;
+        } else if (!reduction.is_valid()) {
             return Error::make(MUSTER_E_ARG, "%s: type %u (%s) has no reduction %u (%s)", is.name, config.type,
                                name_of_type(config.type), config.reduction, name_of_reduction(config.reduction));
         }
     }
-    if (made.reduction.element_bytes == 0)
+    if (reduction.element_bytes == 0)
         return Error::make(MUSTER_E_ARG, "%s: type is %u: there is no such type", is.name, config.type);
     if (config.counts != nullptr && !is.takes_counts)
         return Error::make(MUSTER_E_ARG, "%s: counts is given, and all blocks have count elements", is.name);
-    made.count = config.counts == nullptr ? config.count : 0;
-    if (made.count > max_total_bytes / size / made.element_bytes())
+    count = config.counts == nullptr ? config.count : 0;
+    uint64_t all_bytes = 0;
+    if (__builtin_mul_overflow(count, size * element_bytes(), &all_bytes) || all_bytes > max_total_bytes)
         return Error::make(MUSTER_E_ARG, "%s: count is %llu, more than 2^62 bytes in all", is.name,
                            static_cast<unsigned long long>(config.count));
-    const bool to_all = made.kind == MUSTER_GROUP_ALL_TO_ALL;
+    const bool to_all = kind == MUSTER_GROUP_ALL_TO_ALL;
     if (config.counts != nullptr) {
-        if (auto ok = check_counts("counts", config.counts, size, made.counts); !ok) return ok.error();
+        if (auto ok = check_counts("counts", config.counts, size, counts); !ok) return ok.error();
         if (to_all && config.output_counts == nullptr)
             return Error::make(MUSTER_E_ARG, "%s: counts is given, and output_counts is not", is.name);
     }
     if (config.output_counts != nullptr) {
         if (!to_all || config.counts == nullptr)
             return Error::make(MUSTER_E_ARG, "%s: output_counts is given, and is not used", is.name);
-        if (auto ok = check_counts("output_counts", config.output_counts, size, made.sources); !ok) return ok.error();
+        if (auto ok = check_counts("output_counts", config.output_counts, size, sources); !ok) return ok.error();
     }
-    uint64_t total = made.count;
+    uint64_t total = count;
     if (is.has_blocks) {
-        made.offsets.resize(size + size_t{1});
-        for (uint32_t r = 0; r < size; r++) made.offsets[r + 1] = made.offsets[r] + made.block(r);
-        total = made.offsets[size];
-        for (const uint64_t one : made.sources) total = std::max(total, one);
-        if (total > max_total_bytes / made.element_bytes())
+        offsets.resize(size + size_t{1});
+        for (uint32_t r = 0; r < size; r++) offsets[r + 1] = offsets[r] + block(r);
+        total = offsets[size];
+        for (const uint64_t one : sources) total = std::max(total, one);
+        if (total > max_total_bytes / element_bytes())
             return Error::make(MUSTER_E_ARG, "%s: more than 2^62 bytes in all", is.name);
     }
-    made.input = static_cast<const unsigned char *>(config.input);
-    made.output = static_cast<unsigned char *>(config.output);
-    const bool at_root = !is.has_root || rank == made.root;
+    input = static_cast<const unsigned char *>(config.input);
+    output = static_cast<unsigned char *>(config.output);
+    const bool at_root = !is.has_root || rank == root;
     // Which arrays does this member need?
-    const bool broadcast = made.kind == MUSTER_GROUP_BROADCAST, scatter = made.kind == MUSTER_GROUP_SCATTER;
+    const bool broadcast = kind == MUSTER_GROUP_BROADCAST, scatter = kind == MUSTER_GROUP_SCATTER;
     const bool needs_output = scatter ? !at_root : at_root || broadcast;
     const bool needs_input = scatter ? at_root : !at_root && !broadcast;
-    if (total != 0 && needs_output && made.output == nullptr)
-        return Error::make(MUSTER_E_ARG, "%s: no output", is.name);
-    if (total != 0 && needs_input && made.input == nullptr) return Error::make(MUSTER_E_ARG, "%s: no input", is.name);
+    if (total != 0 && needs_output && output == nullptr) return Error::make(MUSTER_E_ARG, "%s: no output", is.name);
+    if (total != 0 && needs_input && input == nullptr) return Error::make(MUSTER_E_ARG, "%s: no input", is.name);
     if (scatter || broadcast) {
-        made.in_place = broadcast || made.output == nullptr;
-    } else if (at_root && (made.input == nullptr || made.input == made.output)) {
-        made.in_place = true;
-        if (made.kind == MUSTER_GROUP_GATHER || made.kind == MUSTER_GROUP_ALL_GATHER)
-            made.input = made.output == nullptr ? nullptr : made.output + made.offset_bytes(rank);
+        in_place = broadcast || output == nullptr;
+    } else if (at_root && (input == nullptr || input == output)) {
+        in_place = true;
+        if (kind == MUSTER_GROUP_GATHER || kind == MUSTER_GROUP_ALL_GATHER)
+            input = output == nullptr ? nullptr : output + offset_bytes(rank);
         else
-            made.input = made.output;
+            input = output;
     }
-    return made;
+    return {};
 }
 
 Fingerprint GroupOperation::fingerprint(uint64_t sequence) const noexcept {

@@ -28,9 +28,9 @@ struct GroupOperation {
     std::vector<uint64_t> sources; // ALL_TO_ALL with counts: elements from each rank
     std::vector<uint64_t> offsets; // of the block of each rank, and the end; operations with blocks only
 
-    // `size`: of the group. `find`: the reduction of the host with this number, or NULL.
-    static Result<GroupOperation> read(const muster_group_operation &given, uint32_t rank, uint32_t size,
-                                       const Reduction *(*find)(void *of, uint32_t number), void *of);
+    // Fills a new one. `size`: of the group. `find`: the reduction of the host with this number, or NULL.
+    Result<void> read(const muster_group_operation &given, uint32_t rank, uint32_t size,
+                      const Reduction *(*find)(void *of, uint32_t number), void *of);
 
     uint64_t element_bytes() const noexcept { return reduction.element_bytes; }
     uint64_t block(uint32_t rank) const noexcept { return counts.empty() ? count : counts[rank]; }

@@ -60,9 +60,9 @@ Result<std::string> exchange_records(Group &group, std::string record, Deadline 
     gather.count = split_record_bytes;
     gather.input = record.data();
     gather.output = all.data();
-    auto operation = group.read(gather);
-    if (!operation) return operation.error();
-    if (auto done = group.perform(*operation, deadline); !done) return done.error();
+    GroupOperation operation;
+    if (auto ok = group.read(gather, operation); !ok) return ok.error();
+    if (auto done = group.perform(operation, deadline); !done) return done.error();
     return all;
 }
 

@@ -58,9 +58,9 @@ Result<void> exchange_bytes(Group &group, uint32_t kind, const void *input, void
     what.count = bytes;
     what.input = input;
     what.output = output;
-    auto operation = group.read(what);
-    if (!operation) return operation.error();
-    return group.perform(*operation, deadline);
+    GroupOperation operation;
+    if (auto ok = group.read(what, operation); !ok) return ok;
+    return group.perform(operation, deadline);
 }
 
 Result<void> agree_on_result(Group &group, const Error &own, Deadline &deadline) {

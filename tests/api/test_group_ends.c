@@ -64,6 +64,28 @@ static void test_different_operations_are_named_with_both_ranks(void **state) {
     run_on_paths(3, mismatch);
 }
 
+// An element that does not fit into a slot is reduced over streams, while the other member waits at the barrier.
+static void combine_nothing(void *user, const void *input, void *inout, uint64_t count) {
+    (void)user, (void)input, (void)inout, (void)count;
+}
+static void mismatch_of_paths(member *me) {
+    static unsigned char data[2 * 4096];
+    uint32_t reduction = 0;
+    muster_error error = {0};
+    CHECK(muster_group_add_reduction(me->group, 4096, combine_nothing, NULL, &reduction) == MUSTER_OK);
+    const muster_status status =
+        me->rank == 0 ? muster_group_reduce_scatter(me->group, data, data + 4096, 1, MUSTER_TYPE_OF_REDUCTION,
+                                                    reduction, 20 * second, &error)
+                      : muster_group_barrier(me->group, 20 * second, &error);
+    CHECK(status == MUSTER_E_MISMATCH);
+    CHECK(strstr(error.message, "reduce-scatter 2") && strstr(error.message, "barrier 2"));
+    end_group(me);
+}
+static void test_different_operations_are_found_on_different_paths(void **state) {
+    (void)state;
+    run_members(2, &(member){.slot_bytes = 4096}, mismatch_of_paths);
+}
+
 static void count_mismatch(member *me) {
     double data[16] = {0};
     muster_error error = {0};
@@ -414,6 +436,7 @@ static void test_members_that_wait_sleep(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_different_operations_are_named_with_both_ranks),
+        cmocka_unit_test(test_different_operations_are_found_on_different_paths),
         cmocka_unit_test(test_different_counts_are_found),
         cmocka_unit_test(test_a_time_limit_is_reported_with_its_rank),
         cmocka_unit_test(test_the_member_that_has_not_arrived_is_shown),
