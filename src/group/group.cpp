@@ -246,22 +246,31 @@ void Group::cancel() noexcept {
 
 // ---- operations -----------------------------------------------------------------------------------------------------
 
-Group::Ticket::Ticket(Group &group, bool at_once, bool is_close) : group_(&group) {
-    const std::lock_guard hold(group.lock_);
+Group::Ticket::Ticket(Group &group, Use use) : group_(group) {
+    std::unique_lock hold(group.lock_);
+    while (group.begins_) {
+        hold.unlock();
+        const std::lock_guard until_it_is_begun(group.ticket_lock_);
+        hold.lock();
+    }
     if (group.failed_) throw Failure(group.failure_);
     if (group.closing_) throw Failure(Error::make(MUSTER_E_CLOSED, "the group is closed"));
     number_ = group.tickets_++;
-    has_turn_ = at_once && group.turn_ == number_;
+    if (use == Use::begun) {
+        group.begins_ = true;
+        return;
+    }
+    has_turn_ = group.turn_ == number_;
     if (has_turn_) group.performs_ = true;
-    if (!is_close) return;
+    if (use != Use::close) return;
     group.closing_ = true;
     group.close_sequence_ = number_ + 1;
 }
 
 Group::Ticket::~Ticket() {
     if (!performed_)
-        group_->fail(Error::make(MUSTER_E_CANCELED, "rank %u: operation %llu was cancelled before it began",
-                                 group_->rank(), static_cast<unsigned long long>(number_) + 1));
+        group_.fail(Error::make(MUSTER_E_CANCELED, "rank %u: operation %llu was cancelled before it began",
+                                group_.rank(), static_cast<unsigned long long>(number_) + 1));
 }
 
 Result<void> Group::wait_turn(uint64_t number, Deadline &deadline) noexcept {
@@ -285,12 +294,14 @@ Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Dea
         } catch (const std::bad_alloc &) {
             done = Error::make(MUSTER_E_NOMEM, "out of memory");
         }
+        bool is_awaited = false; // by the next operation, or by a cancel
         {
             const std::lock_guard hold(lock_);
             performs_ = false;
             if (done) turn_++;
+            is_awaited = tickets_ != turn_ || failed_;
         }
-        context_->notify(turn_signal_);
+        if (is_awaited) context_->notify(turn_signal_);
     }
     if (!done) {
         // The member is out of step with the others. The call itself returns why; later ones return that it has failed.
@@ -307,13 +318,28 @@ Result<void> Group::perform(Ticket &ticket, const GroupOperation &operation, Dea
 Result<void> Group::perform(const GroupOperation &operation, Deadline &deadline) {
     if (context_->on_loop() && !context_->external())
         return Error::make(MUSTER_E_WOULD_DEADLOCK, "an operation of a group inside a callback of the engine");
-    std::optional<Ticket> ticket;
-    {
-        const std::lock_guard hold(ticket_lock_);
-        ticket.emplace(*this, true);
-    }
-    return perform(*ticket, operation, deadline);
+    Ticket ticket(*this, Ticket::Use::at_once);
+    return perform(ticket, operation, deadline);
 }
+
+// Later tickets can be taken again.
+struct Group::BeginEnds {
+    explicit BeginEnds(Group &of) noexcept : group(of) {}
+    BeginEnds(const BeginEnds &) = delete;
+    BeginEnds &operator=(const BeginEnds &) = delete;
+    ~BeginEnds() {
+        const std::lock_guard hold(group.lock_);
+        group.begins_ = false;
+    }
+    Group &group;
+};
+
+struct Group::Begun {
+    Begun(Group &of, GroupOperation what) : group(&of), ticket(of, Ticket::Use::begun), operation(std::move(what)) {}
+    const Ref<Group> group;
+    Ticket ticket;
+    const GroupOperation operation;
+};
 
 Result<void> Group::begin(GroupOperation operation, Deadline deadline, muster_queue *queue, uint64_t tag) {
     const std::lock_guard hold(ticket_lock_);
@@ -324,21 +350,21 @@ Result<void> Group::begin(GroupOperation operation, Deadline deadline, muster_qu
         reduction = std::move(*made);
         operation.reduction = reduction->reduction();
     }
-    const auto ticket = std::make_shared<Ticket>(*this, false);
-    const Ref<Group> self(this);
-    const auto what = std::make_shared<GroupOperation>(std::move(operation));
-    const auto body = [self, ticket, what, deadline, reduction]() mutable {
+    const BeginEnds end(*this);
+    const auto what = std::make_shared<Begun>(*this, std::move(operation));
+    const auto body = [what, deadline, reduction]() mutable {
+        Group &self = *what->group;
         BegunCall::Outcome outcome;
-        if (const auto done = self->perform(*ticket, *what, deadline); !done) outcome.why = done.error();
+        if (const auto done = self.perform(what->ticket, what->operation, deadline); !done) outcome.why = done.error();
         if (outcome.why.status == MUSTER_OK && reduction && reduction->status() != MUSTER_OK)
-            outcome.why = self->failure(); // nothing was left to do that would have noticed it
+            outcome.why = self.failure(); // nothing was left to do that would have noticed it
         if (reduction && reduction->status() == MUSTER_TIMEOUT) outcome.why.status = MUSTER_TIMEOUT;
         return outcome;
     };
-    auto begun =
-        BegunCall::begin({context(), MUSTER_DONE_CALL, body, [self] { self->cancel(); }, begun_.get()}, queue, tag);
+    const auto cancel = [self = Ref<Group>(this)] { self->cancel(); };
+    auto begun = BegunCall::begin({context(), MUSTER_DONE_CALL, body, cancel, begun_.get()}, queue, tag);
     if (begun && begun.status() == MUSTER_OK) return begun;
-    ticket->performed_ = true; // it was not begun, and no later ticket was taken
+    what->ticket.performed_ = true; // it was not begun, and no later ticket was taken
     const std::lock_guard hold_group(lock_);
     tickets_--;
     return begun;
@@ -413,14 +439,10 @@ Result<void> Group::close(Deadline &deadline) {
     if (context_->on_loop() && !context_->external())
         return Error::make(MUSTER_E_WOULD_DEADLOCK, "the close of a group inside a callback of the engine");
     const Ref<Group> self(this);
-    std::optional<Ticket> ticket;
-    {
-        const std::lock_guard hold(ticket_lock_);
-        ticket.emplace(*this, true, true);
-    }
+    Ticket ticket(*this, Ticket::Use::close);
     GroupOperation operation;
     operation.kind = group_close_kind;
-    if (auto done = perform(*ticket, operation, deadline); !done) return done;
+    if (auto done = perform(ticket, operation, deadline); !done) return done;
     {
         const std::lock_guard hold(lock_);
         closed_ = true;

@@ -53,16 +53,18 @@ class Group final : public Object {
     // The turn of an operation. If it ends without having been performed, the group fails: the member is out of step.
     class Ticket {
       public:
-        // Throws Failure: the group has failed, or is closed. `at_once`: this thread performs the operation next, so
-        // that the turn begins now if no earlier operation is left.
-        Ticket(Group &group, bool at_once, bool is_close = false);
+        enum class Use { at_once, begun, close };
+        // Throws Failure: the group has failed, or is closed. `begun`: another thread performs the operation; the
+        // caller holds ticket_lock_. Otherwise this thread does next, so the turn begins now if no earlier operation is
+        // left.
+        Ticket(Group &group, Use use);
         Ticket(const Ticket &) = delete;
         Ticket &operator=(const Ticket &) = delete;
         ~Ticket();
 
       private:
         friend class Group;
-        const Ref<Group> group_;
+        Group &group_; // outlives it
         uint64_t number_ = 0;
         bool performed_ = false, has_turn_ = false;
     };
@@ -142,7 +144,9 @@ class Group final : public Object {
     std::unique_ptr<Board> board_;
     const Ref<CallSequence> begun_ = make_ref<CallSequence>(); // performs the operations that were begun
 
-    std::mutex ticket_lock_; // held while a ticket is taken and its operation is begun; before lock_
+    struct Begun; // an operation that was begun
+    struct BeginEnds;
+    std::mutex ticket_lock_; // held while an operation is begun; before lock_
     std::mutex lock_;        // guards the rest
     Signal turn_signal_;
     std::deque<Reduction> reductions_; // only ever added
@@ -150,6 +154,7 @@ class Group final : public Object {
     bool failed_ = false, closing_ = false, closed_ = false, ended_ = false;
     uint64_t close_sequence_ = 0;
     bool performs_ = false; // an operation uses memory of the host
+    bool begins_ = false;   // an operation is being begun: the last ticket may be given back
     Error failure_;
     List<ClosedOnFailure> closed_on_failure_;
 
