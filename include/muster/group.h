@@ -73,8 +73,7 @@ enum muster_reduction {
 enum muster_group_kind {
     MUSTER_GROUP_BARRIER = 1,    /**< Ends when all members have begun it. */
     MUSTER_GROUP_BROADCAST = 2,  /**< The output of the root, `count` elements, is copied to the output of all others.
-                                    The input is not used. The root need not wait for the others, and a small one does
-                                    not. */
+                                    The input is not used. The root of a small one does not wait for the others. */
     MUSTER_GROUP_REDUCE = 3,     /**< Inputs of `count` elements are reduced; only the root has the result as output. */
     MUSTER_GROUP_ALL_REDUCE = 4, /**< The same, and all members have the result. */
     MUSTER_GROUP_REDUCE_SCATTER = 5, /**< Inputs of one block per rank are reduced; rank r gets block r of the result,

@@ -4,8 +4,8 @@
  * One member may perform another operation than the others at some place. A member has one or two places for
  * announcements; with one, the second of two small broadcasts that follow each other is performed as a barrier.
  *
- * Steps of members are in any order; each is sequentially consistent, as the operations that decide who wakes whom
- * are. A member sleeps if the turn has not changed since it read it, and wakes by a wake alone.
+ * Steps of members are in any order; each is sequentially consistent, as the operations on the turn and on the mark of
+ * sleepers are. A member sleeps if the turn has not changed since it read it, and wakes by a wake alone.
  *
  * Checked: each member ends, so no wake-up is lost, and none waits for ever because another performs something else.
  * If all perform the same, none fails and each reads what the root has announced for this operation; otherwise all
