@@ -16,9 +16,17 @@ static int64_t now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static muster_status all_reduce(muster_group *group, double *data, uint64_t count, int64_t timeout_ns,
-                                muster_error *error) {
-    return muster_group_all_reduce(group, NULL, data, count, MUSTER_TYPE_F64, MUSTER_REDUCE_SUM, timeout_ns, error);
+// What the members perform again and again: an all-reduce, or a broadcast by this rank of the number of the round.
+enum { all_reduces = 1000 };
+static muster_status perform(member *me, uint32_t root, int round, double *data, uint64_t count, muster_error *error) {
+    if (root == all_reduces)
+        return muster_group_all_reduce(me->group, NULL, data, count, MUSTER_TYPE_F64, MUSTER_REDUCE_SUM, 30 * second,
+                                       error);
+    if (me->rank == root) data[count - 1] = round;
+    const muster_status status =
+        muster_group_broadcast(me->group, data, count, MUSTER_TYPE_F64, root, 30 * second, error);
+    CHECK(status != MUSTER_OK || data[count - 1] == round);
+    return status;
 }
 
 typedef struct board { // shared by the processes
@@ -27,8 +35,8 @@ typedef struct board { // shared by the processes
     atomic_int wrong;
 } board;
 
-static void member_process(uint32_t rank, uint32_t size, uint32_t flags, const char *addresses, uint64_t count,
-                           board *b) {
+static void member_process(uint32_t rank, uint32_t size, uint32_t flags, uint32_t root, const char *addresses,
+                           uint64_t count, board *b) {
     member me = {.rank = rank, .size = size, .flags = flags};
     muster_error error = {0};
     make_member_context(&me);
@@ -42,7 +50,7 @@ static void member_process(uint32_t rank, uint32_t size, uint32_t flags, const c
     double *const data = calloc(count, sizeof *data);
     CHECK(data);
     muster_status status;
-    for (int round = 0; (status = all_reduce(me.group, data, count, 30 * second, &error)) == MUSTER_OK; round++)
+    for (int round = 0; (status = perform(&me, root, round, data, count, &error)) == MUSTER_OK; round++)
         if (round == 3) CHECK(write(b->begun[1], "", 1) == 1);
     atomic_store(&b->known_at[rank], now());
     if (status != MUSTER_E_PEER || error.rank != size - 1) {
@@ -56,7 +64,7 @@ static void member_process(uint32_t rank, uint32_t size, uint32_t flags, const c
     _exit(0);
 }
 
-static void kill_one_of(uint32_t size, uint32_t flags, uint64_t count) {
+static void kill_one_of(uint32_t size, uint32_t flags, uint32_t root, uint64_t count) {
     board *const b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(b != MAP_FAILED);
     assert_int_equal(pipe(b->begun), 0);
@@ -70,7 +78,7 @@ static void kill_one_of(uint32_t size, uint32_t flags, uint64_t count) {
     for (uint32_t r = 0; r < size; r++) {
         children[r] = fork();
         assert_true(children[r] >= 0);
-        if (children[r] == 0) member_process(r, size, flags, addresses, count, b);
+        if (children[r] == 0) member_process(r, size, flags, root, addresses, count, b);
     }
     for (uint32_t r = 0; r < size; r++) { // it dies in the middle of what they do
         char byte;
@@ -96,11 +104,15 @@ static void kill_one_of(uint32_t size, uint32_t flags, uint64_t count) {
 static void test_a_killed_member_is_named_at_all_others(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
-        kill_one_of(4, 0, 1);
-        kill_one_of(4, 0, 1000000);
-        kill_one_of(4, MUSTER_GROUP_NO_SHARED_MEMORY, 1);
-        kill_one_of(4, MUSTER_GROUP_NO_SHARED_MEMORY, 1000000);
-        kill_one_of(2, 0, 100);
+        for (int path = 0; path < 2; path++) {
+            const uint32_t flags = path ? MUSTER_GROUP_NO_SHARED_MEMORY : 0;
+            kill_one_of(4, flags, all_reduces, 1);
+            kill_one_of(4, flags, all_reduces, 1000000);
+            kill_one_of(4, flags, 0, 1); // a reader dies
+            kill_one_of(4, flags, 3, 1); // the root
+            kill_one_of(4, flags, 3, 100000);
+        }
+        kill_one_of(2, 0, all_reduces, 100);
     }
 }
 
