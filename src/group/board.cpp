@@ -74,8 +74,8 @@ bool Board::registers() noexcept {
     uint64_t seen = registered.load(std::memory_order_acquire);
     for (;;) {
         const auto ahead = static_cast<int64_t>((seen & ~hash_mask) - number); // the member that registered last
-        if (seen != 0 && ahead == 0) return seen == own;
-        if (seen != 0 && ahead > 0) return true;
+        if (ahead == 0) return seen == own;
+        if (ahead > 0) return true;
         if (registered.compare_exchange_weak(seen, own, std::memory_order_acq_rel, std::memory_order_acquire))
             return true;
     }
@@ -124,9 +124,10 @@ Status Board::wait(Deadline &deadline, uint32_t spins, Done &&done) noexcept {
     }
 }
 
-// Around a change of the turn by seq_cst. A mark that is taken before belongs to members that have seen an earlier
-// turn: they wake up, and set it again before they sleep again. One that is found after the change stays, since a
-// member that has seen the new turn may have set it, too; it costs one call of the kernel more at the next change.
+// take_sleepers() before and wake() after a change of the turn by seq_cst. Members that set the mark before it is taken
+// have seen an earlier turn: they wake up, and set the mark again before they sleep again. A mark that is found after
+// the change stays, since a member that has seen the new turn may have set it, too; the next change then makes a system
+// call that may wake no member.
 bool Board::take_sleepers() noexcept {
     std::atomic<uint32_t> &sleepers = head().sleepers;
     return sleepers.load(std::memory_order_relaxed) != 0 && sleepers.exchange(0, std::memory_order_seq_cst) != 0;

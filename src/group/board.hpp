@@ -11,9 +11,9 @@
 // A small broadcast needs no barrier: the root announces it, and goes on. An announcement has a number, the bytes and
 // the fingerprint, by which each reader finds that it performs another operation. Each member has `announcements`
 // places for its own, which are used again after the next barrier, so as many small broadcasts may follow each other
-// without one; all members count them alike. The head has the number of announcements, too: one that is greater than a
-// member expects shows that the others perform another operation. Members that sleep have registered what they perform,
-// so of two that wait for each other in different operations, the second finds it.
+// without one; all members count them alike. The head has the number of announcements, too: a number that is greater
+// than a member expects shows that the others perform another operation. Members that sleep have registered what they
+// perform, so of two that wait for each other in different operations, the second finds it.
 //
 // The barrier counts arrivals; the last member turns the sense and wakes the others (sense-reversing barrier;
 // Mellor-Crummey and Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991).
@@ -112,8 +112,8 @@ class Board {
     Announcement &next_announcement(uint32_t rank) const noexcept {
         return reinterpret_cast<Announcement *>(&member(size_))[rank * announcements + announced_ % announcements];
     }
-    // Announcements that the turn counts, less those of this member; -1: the last one that it has received is not
-    // counted yet.
+    // The number of announcements in the turn, less the number that this member has made and received; -1: the root of
+    // the last announcement that it has received has not counted that yet.
     int32_t announced_more(uint32_t turn) const noexcept {
         return static_cast<int32_t>((turn & ~(sense | failed)) - static_cast<uint32_t>(announced_) * one_announcement);
     }

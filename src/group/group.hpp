@@ -55,7 +55,7 @@ class Group final : public Object {
       public:
         enum class Use { at_once, begun, close };
         // Throws Failure: the group has failed, or is closed. `begun`: another thread performs the operation; the
-        // caller holds ticket_lock_. Otherwise this thread does next, so the turn begins now if no earlier operation is
+        // caller holds ticket_lock_. Otherwise this thread performs it, and the turn begins now if no earlier one is
         // left.
         Ticket(Group &group, Use use);
         Ticket(const Ticket &) = delete;

@@ -24,6 +24,10 @@ static inline uint64_t next_random(uint64_t *state) { // splitmix64
     return z ^ (z >> 31);
 }
 
+static inline uint32_t below(uint64_t *state, uint32_t limit) {
+    return (uint32_t)(next_random(state) % limit);
+}
+
 typedef struct sequence {
     const char *name;
     int count; // of steps, at most max_steps

@@ -23,10 +23,6 @@ typedef struct step { // one group
 
 static step all[steps];
 
-static uint32_t below(uint64_t *state, uint32_t limit) {
-    return (uint32_t)(next_random(state) % limit);
-}
-
 static void make(uint64_t *state, int number) {
     static const uint32_t kinds[] = {MUSTER_GROUP_ALL_REDUCE, MUSTER_GROUP_SCAN, MUSTER_GROUP_REDUCE};
     static const uint32_t counts[] = {1, 100, 3000, most_elements};

@@ -25,10 +25,6 @@ typedef struct planned {
 
 static step all[steps];
 
-static uint32_t below(uint64_t *state, uint32_t limit) {
-    return (uint32_t)(next_random(state) % limit);
-}
-
 static void make(uint64_t *state, int number) {
     step *s = &all[number];
     s->size = 2 + below(state, most_members - 1);
