@@ -55,6 +55,9 @@ def limits():
         for cores in (ONE, TWO):
             yield wake_up("limits", f"{over} hand-over, {cores}", None,
                           [(over, command("limits", "handover", cores=cores, over=over))])
+    for cores in (ONE, TWO):
+        yield wake_up("limits", f"futex hand-over between processes, {cores}", None,
+                      [("futex", command("limits", "handover", cores=cores, over="futex", mode="processes"))])
     for over, name in (("mapped", "mapped, first read"), ("populated", "mapped with its pages, first read"),
                        ("copied", "copied into huge pages, first read"), ("mapped-again", "mapped, second read")):
         yield Case("limits", f"80 MB of another process, {name}", "time", "us", "low", "us", None,
@@ -97,7 +100,7 @@ def shm():
                   peers("latency", 64, TWO, "Open MPI vader", "Unix socket", "ring, hybrid"))
     for cores in (ONE, TWO):
         yield wake_up("shm", f"64 B, {cores}", link("handover", 64, cores),
-                      [("futex hand-over", command("limits", "handover", cores=cores, over="futex"))] +
+                      [("futex hand-over", command("limits", "handover", cores=cores, over="futex", mode="processes"))] +
                       peers("handover", 64, cores, "Unix socket", "ring, park"))
     yield message_rate("shm", f"64 B, {TWO}", link("oneway"),
                        peers("oneway", 64, TWO, "Open MPI vader", "Open MPI vader without CMA", "Unix socket",

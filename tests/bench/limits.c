@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the machine allows:  --over memcpy|memcpy-cached|futex|eventfd|syscall|mapped|mapped-again|populated|copied
- * Hand-overs are half a round trip of one word between two threads that sleep in between. The last four: reading memory
- * that another process has shared for the first time, with all that comes before (mapped; populated: the pages are
- * entered in one call; copied: into huge pages of one's own), and for the second time. */
+ * Hand-overs are half a round trip of one word between two threads that sleep in between; futex with --mode processes:
+ * between two processes, whose switch takes longer. The last four: reading memory that another process has shared for
+ * the first time, with all that comes before (mapped; populated: the pages are entered in one call; copied: into huge
+ * pages of one's own), and for the second time. */
 #include "bench.h"
 
 #include <linux/futex.h>
@@ -11,16 +12,17 @@
 #include <sys/syscall.h>
 
 static struct options o;
-static struct {
+struct side {
     _Alignas(128) atomic_uint word;
     int fd;
-} side[2];
-static int by_futex;
+};
+static struct side *side; /* two, which both processes share */
+static int by_futex, private_flag;
 
 static void put(int i, uint32_t turn) {
     if (by_futex) {
         atomic_store(&side[i].word, turn);
-        syscall(SYS_futex, &side[i].word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        syscall(SYS_futex, &side[i].word, FUTEX_WAKE | private_flag, 1, NULL, NULL, 0);
     } else {
         const uint64_t one = 1;
         if (write(side[i].fd, &one, sizeof one) != sizeof one) die_errno("write");
@@ -30,25 +32,36 @@ static void get(int i, uint32_t turn) {
     uint64_t value;
     if (by_futex)
         while (atomic_load(&side[i].word) != turn)
-            syscall(SYS_futex, &side[i].word, FUTEX_WAIT_PRIVATE, turn - 1, NULL, NULL, 0);
+            syscall(SYS_futex, &side[i].word, FUTEX_WAIT | private_flag, turn - 1, NULL, NULL, 0);
     else if (read(side[i].fd, &value, sizeof value) != sizeof value)
         die_errno("read");
 }
 
 enum { bunch = 16 };
 
-static void *second(void *argument) {
+static void answer(void *argument) {
     (void)argument;
     take_core(o.cores, 1);
     for (uint32_t turn = 1; turn <= (uint32_t)o.count; turn++) get(0, turn), put(1, turn);
+}
+static void *second(void *argument) {
+    answer(argument);
     return NULL;
 }
 
 static void hand_over(void) {
     o.count = (o.count / bunch + 2) * bunch;
+    side = mmap(NULL, 2 * sizeof *side, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (side == MAP_FAILED) die_errno("mmap");
     for (int i = 0; i < 2; i++) side[i].fd = eventfd(0, 0);
+    const int processes = !strcmp(o.mode, "processes");
+    private_flag = processes ? 0 : FUTEX_PRIVATE_FLAG;
     pthread_t thread;
-    if (pthread_create(&thread, NULL, second, NULL) != 0) die("pthread_create", "failed");
+    pid_t child = 0;
+    if (processes)
+        child = start_process(answer, NULL);
+    else if (pthread_create(&thread, NULL, second, NULL) != 0)
+        die("pthread_create", "failed");
     take_core(o.cores, 0);
     const long bunches = o.count / bunch, cold = bunches / 10;
     double *times = malloc(sizeof *times * (size_t)bunches);
@@ -58,7 +71,8 @@ static void hand_over(void) {
         for (int k = 0; k < bunch; k++) turn++, put(0, turn), get(1, turn);
         times[i] = (now_us() - begun) / bunch / 2;
     }
-    pthread_join(thread, NULL);
+    if (!processes) pthread_join(thread, NULL);
+    if (processes) join_process(child);
     print_latency(median(times + cold, bunches - cold));
     free(times);
 }
