@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Operations of a group whose members share memory; see board.hpp for the rules of slots and steps.
 #include "group/group.hpp"
+#include "stream/copy.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -46,6 +47,11 @@ class BoardRun {
     }
     uint64_t whole_elements(uint64_t bytes) const noexcept { return bytes / op_.element_bytes() * op_.element_bytes(); }
     uint64_t longest_block() const noexcept;
+    // The output of this member has so many bytes, which take_out() fills piece by piece.
+    void begin_output(uint64_t bytes) noexcept { past_cache_ = goes_past_cache(op_.output, bytes); }
+    void take_out(const Span &span, uint64_t offset, const unsigned char *from) noexcept {
+        if (span.size != 0) copy_out(op_.output + offset + span.at, from, span.size, past_cache_);
+    }
     // Reduces what ranks first to last - 1 have put into their slots, at `offset`, in the last step.
     void reduce_slots(uint32_t first, uint32_t last, uint64_t offset, uint64_t bytes, unsigned char *to);
 
@@ -66,7 +72,7 @@ class BoardRun {
     Deadline &deadline_;
     const uint32_t me_, size_;
     std::vector<const void *> rows_;
-    bool has_met_ = false;
+    bool has_met_ = false, past_cache_ = false;
 };
 
 Result<void> BoardRun::meet() {
@@ -152,15 +158,13 @@ Result<void> BoardRun::broadcast() {
     if (board_.is_announced(bytes)) return broadcast_small();
     const uint64_t count = steps(bytes, piece);
     const bool is_root = me_ == op_.root;
+    if (!is_root) begin_output(bytes);
     for (uint64_t step = 0; step <= count; step++) {
         if (is_root && step < count) {
             const Span span = piece_of(bytes, piece, step);
             if (span.size != 0) memcpy(board_.slot(me_), op_.output + span.at, span.size);
         }
-        if (!is_root && step != 0) {
-            const Span span = piece_of(bytes, piece, step - 1);
-            if (span.size != 0) memcpy(op_.output + span.at, board_.slot_before(op_.root), span.size);
-        }
+        if (!is_root && step != 0) take_out(piece_of(bytes, piece, step - 1), 0, board_.slot_before(op_.root));
         if (step == count) break;
         if (auto met = meet(); !met) return met;
     }
@@ -180,6 +184,7 @@ Result<void> BoardRun::reduce_alone(bool is_for_me) {
 Result<void> BoardRun::reduce_together(bool is_for_me) {
     const uint64_t bytes = op_.count * op_.element_bytes(), piece = whole_elements(board_.slot_bytes());
     const uint64_t count = steps(bytes, piece);
+    if (is_for_me) begin_output(bytes);
     for (uint64_t step = 0; step < count + 2; step++) {
         if (step < count) {
             const Span span = piece_of(bytes, piece, step);
@@ -189,10 +194,7 @@ Result<void> BoardRun::reduce_together(bool is_for_me) {
             const Span part = part_of(piece_of(bytes, piece, step - 1).size, op_.element_bytes(), me_, size_);
             if (part.size != 0) reduce_slots(0, size_, part.at, part.size, board_.result() + part.at);
         }
-        if (step >= 2 && is_for_me) {
-            const Span span = piece_of(bytes, piece, step - 2);
-            memcpy(op_.output + span.at, board_.result_before(), span.size);
-        }
+        if (step >= 2 && is_for_me) take_out(piece_of(bytes, piece, step - 2), 0, board_.result_before());
         if (step == count + 1) break;
         if (auto met = meet(); !met) return met;
     }
@@ -220,7 +222,7 @@ Result<void> BoardRun::reduce_scatter() {
         if (step == count) break;
         if (auto met = meet(); !met) return met;
     }
-    if (!own.empty()) memcpy(op_.output, own.data(), own.size());
+    if (!own.empty()) copy_whole(op_.output, own.data(), own.size());
     return {};
 }
 
@@ -248,6 +250,7 @@ Result<void> BoardRun::gather() {
     const uint64_t piece = board_.slot_bytes();
     const uint64_t count = steps(longest_block(), piece);
     const bool reads = op_.kind == MUSTER_GROUP_ALL_GATHER || me_ == op_.root;
+    if (reads) begin_output(op_.offset_bytes(size_));
     for (uint64_t step = 0; step <= count; step++) {
         if (step < count) {
             const Span span = piece_of(op_.block_bytes(me_), piece, step);
@@ -255,8 +258,7 @@ Result<void> BoardRun::gather() {
         }
         for (uint32_t r = 0; reads && step != 0 && r < size_; r++) {
             const Span span = piece_of(op_.block_bytes(r), piece, step - 1);
-            if (span.size == 0 || (r == me_ && op_.in_place)) continue;
-            memcpy(op_.output + op_.offset_bytes(r) + span.at, board_.slot_before(r), span.size);
+            if (r != me_ || !op_.in_place) take_out(span, op_.offset_bytes(r), board_.slot_before(r));
         }
         if (step == count) break;
         if (auto met = meet(); !met) return met;
@@ -268,16 +270,15 @@ Result<void> BoardRun::gather() {
 Result<void> BoardRun::scatter() {
     const uint64_t piece = board_.slot_bytes();
     const uint64_t count = steps(longest_block(), piece);
+    const bool reads = me_ != op_.root || !op_.in_place;
+    if (reads) begin_output(op_.block_bytes(me_));
     for (uint64_t step = 0; step <= count; step++) {
         for (uint32_t r = 0; me_ == op_.root && step < count && r < size_; r++) {
             const Span span = piece_of(op_.block_bytes(r), piece, step);
             if (span.size == 0 || (r == me_ && op_.in_place)) continue;
             memcpy(board_.slot(r), op_.input + op_.offset_bytes(r) + span.at, span.size);
         }
-        if (step != 0 && !(me_ == op_.root && op_.in_place)) {
-            const Span span = piece_of(op_.block_bytes(me_), piece, step - 1);
-            if (span.size != 0) memcpy(op_.output + span.at, board_.slot_before(me_), span.size);
-        }
+        if (step != 0 && reads) take_out(piece_of(op_.block_bytes(me_), piece, step - 1), 0, board_.slot_before(me_));
         if (step == count) break;
         if (auto met = meet(); !met) return met;
     }
@@ -312,6 +313,9 @@ Result<void> BoardRun::all_to_all() {
         }
     }
     const uint64_t count = steps(longest, piece);
+    uint64_t received = 0;
+    for (uint32_t r = 0; r < size_; r++) received += op_.source(r) * element;
+    begin_output(received);
     for (uint64_t step = 0; step <= count; step++) {
         for (uint32_t r = 0; step < count && r < size_; r++) {
             const Span span = piece_of(op_.block_bytes(r), piece, step);
@@ -320,8 +324,7 @@ Result<void> BoardRun::all_to_all() {
         uint64_t at = 0; // of the block of rank r in the output
         for (uint32_t r = 0; step != 0 && r < size_; r++) {
             const uint64_t bytes = op_.source(r) * element;
-            const Span span = piece_of(bytes, piece, step - 1);
-            if (span.size != 0) memcpy(op_.output + at + span.at, board_.slot_before(r) + me_ * piece, span.size);
+            take_out(piece_of(bytes, piece, step - 1), at, board_.slot_before(r) + me_ * piece);
             at += bytes;
         }
         if (step == count) break;

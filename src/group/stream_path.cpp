@@ -7,6 +7,7 @@
 // binomial tree; a barrier is the dissemination barrier of Hensgen, Finkel and Manber (1988).
 #include "base/codec.hpp"
 #include "group/group.hpp"
+#include "stream/copy.hpp"
 
 #include <algorithm>
 #include <array>
@@ -219,7 +220,7 @@ Result<void> StreamRun::run() {
         std::vector<unsigned char> own; // where the result would overwrite inputs that are still to be sent
         if (op_.in_place) own.resize(op_.block_bytes(me_));
         if (auto done = reduce_blocks(op_.offsets, op_.in_place ? own.data() : op_.output); !done) return done;
-        if (!own.empty()) memcpy(op_.output, own.data(), own.size());
+        if (!own.empty()) copy_whole(op_.output, own.data(), own.size());
         return {};
     }
     case MUSTER_GROUP_SCAN:
@@ -282,7 +283,7 @@ Result<void> StreamRun::gather() {
         if (for_all || to == op_.root) out_.push_back({to, op_.input, own});
         if (is_root) in_.push_back({from, op_.output + op_.offset_bytes(from), op_.block_bytes(from)});
     }
-    if (is_root && !op_.in_place && own != 0) memcpy(op_.output + op_.offset_bytes(me_), op_.input, own);
+    if (is_root && !op_.in_place && own != 0) copy_whole(op_.output + op_.offset_bytes(me_), op_.input, own);
     return exchange();
 }
 
@@ -294,7 +295,7 @@ Result<void> StreamRun::scatter() {
     }
     if (!is_root) in_.push_back({op_.root, op_.output, op_.block_bytes(me_)});
     if (is_root && !op_.in_place && op_.block_bytes(me_) != 0)
-        memcpy(op_.output, op_.input + op_.offset_bytes(me_), op_.block_bytes(me_));
+        copy_whole(op_.output, op_.input + op_.offset_bytes(me_), op_.block_bytes(me_));
     return exchange();
 }
 
@@ -317,7 +318,7 @@ Result<void> StreamRun::all_to_all() {
         return Error::make(MUSTER_E_MISMATCH, "rank %u sends %llu elements to itself, and expects %llu", me_,
                            static_cast<unsigned long long>(op_.block(me_)),
                            static_cast<unsigned long long>(op_.source(me_)));
-    if (own != 0) memcpy(op_.output + at[me_], input + op_.offset_bytes(me_), own);
+    if (own != 0) copy_whole(op_.output + at[me_], input + op_.offset_bytes(me_), own);
     return exchange();
 }
 

@@ -2,6 +2,7 @@
 // Operations on one target, on the mapping: the functions of atomic.h.
 #include "context/host_call.hpp"
 #include "memory/memory.hpp"
+#include "stream/copy.hpp"
 
 #include <cstring>
 
@@ -162,7 +163,7 @@ Status Memory::run_here(const muster_memory_operation &what, muster_memory_resul
                 std::memcpy(static_cast<unsigned char *>(what.local) + i, &word, sizeof word);
             }
         else if (what.bytes != 0)
-            std::memcpy(what.local, at, what.bytes);
+            copy_whole(what.local, at, what.bytes);
         return MUSTER_OK;
     }
     if (what.kind == MUSTER_MEMORY_PUT) {
@@ -176,7 +177,7 @@ Status Memory::run_here(const muster_memory_operation &what, muster_memory_resul
                 word_at(at + i).store(one, std::memory_order_release);
             }
         else if (what.bytes != 0)
-            std::memcpy(at, what.local, what.bytes);
+            copy_whole(at, what.local, what.bytes);
         if (word == nullptr) return MUSTER_OK;
         // A release: a locale that reads the new value acquires the bytes.
         const Status status =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 // Copies into a target that is larger than the caches: stores that bypass them save one of three memory transfers,
-// since a plain store first fetches the line that it is about to overwrite. memcpy() of libc does the same for one
-// large copy, but a stream copies in pieces, and only the stream knows how many follow.
+// since a plain store first fetches the line that it is about to overwrite. memcpy() of libc does the same from three
+// quarters of the last cache on, which in a virtual machine is that of the whole host and used by others, too; and of a
+// copy in pieces memcpy() does not know how many follow.
 #include <cstddef>
 #include <cstring>
 
@@ -20,5 +21,8 @@ inline void copy_out(void *to, const void *from, size_t size, bool past_cache) n
     else
         memcpy(to, from, size);
 }
+
+// One copy, not in pieces; `size` may be 0.
+void copy_whole(void *to, const void *from, size_t size) noexcept;
 
 } // namespace muster

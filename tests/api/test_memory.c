@@ -313,6 +313,41 @@ static muster_status begin_one(muster_memory *memory, muster_memory_operation wh
     return status;
 }
 
+// The second time the pages of both targets exist, and the copies go past the caches.
+static void copy_more_than_the_caches_hold(member *me) {
+    const uint64_t bytes = 36000013;
+    const muster_memory_config config = {.struct_size = sizeof config, .segment_bytes = 96 << 20};
+    muster_memory *const memory = open_memory(me, &config);
+    const uint32_t next = (me->rank + 1) % me->size;
+    const uint64_t signal = symmetric(memory, 8, 8);
+    muster_gptr block = 0;
+    CHECK(muster_memory_allocate(memory, next, bytes, 30 * second, &block) == MUSTER_OK);
+    unsigned char *const data = malloc(bytes), *const back = malloc(bytes + 1);
+    CHECK(data && back);
+    for (uint64_t way = 0; way < 2; way++) {
+        for (uint64_t i = 0; i < bytes; i++) data[i] = (unsigned char)(i * 13 + (i >> 11) + me->rank + way);
+        back[bytes] = 77;
+        const muster_memory_operation put = {.kind = MUSTER_MEMORY_PUT,
+                                             .target = block,
+                                             .local = data,
+                                             .bytes = bytes,
+                                             .signal = at(memory, next, signal),
+                                             .value = 1},
+                                      get = {.kind = MUSTER_MEMORY_GET, .target = block, .local = back, .bytes = bytes};
+        CHECK(run_one(memory, put, NULL) == MUSTER_OK && run_one(memory, get, NULL) == MUSTER_OK);
+        CHECK(memcmp(data, back, bytes) == 0 && back[bytes] == 77);
+    }
+    free(data), free(back);
+    CHECK(muster_memory_free(memory, block, 30 * second) == MUSTER_OK);
+    meet(me);
+    muster_memory_result signals = {0};
+    CHECK(run_one(memory, (muster_memory_operation){.kind = MUSTER_MEMORY_READ, .target = at(memory, me->rank, signal)},
+                  &signals) == MUSTER_OK);
+    CHECK(signals.value == 2);
+    meet(me);
+    muster_memory_release(memory);
+}
+
 static void begin_and_flush(member *me) {
     const muster_memory_config config = {.struct_size = sizeof config, .segment_bytes = 16 << 20};
     muster_memory *const memory = open_memory(me, &config);
@@ -437,6 +472,14 @@ static void test_operations_are_begun(void **state) {
     memory_flags = 0;
 }
 
+static void test_copies_larger_than_the_caches(void **state) {
+    (void)state;
+    run_members(2, &(member){0}, copy_more_than_the_caches_hold);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(2, &(member){0}, copy_more_than_the_caches_hold);
+    memory_flags = 0;
+}
+
 // ---- a stack of nodes on all locales, with epochs
 
 // Until nothing waits on this host.
@@ -515,6 +558,7 @@ int main(void) {
         cmocka_unit_test(test_misuse_is_an_error_and_changes_nothing),
         cmocka_unit_test(test_a_write_in_front_of_a_block_loses_free_blocks_at_most),
         cmocka_unit_test(test_operations_are_begun),
+        cmocka_unit_test(test_copies_larger_than_the_caches),
         cmocka_unit_test(test_a_stack_on_all_locales),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

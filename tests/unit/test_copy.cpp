@@ -2,10 +2,12 @@
 // Copies past the cache are copies: every offset of both sides, every odd length, nothing beyond.
 #include "stream/copy.hpp"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstdint>
 #include <sys/mman.h>
+#include <vector>
 
 extern "C" {
 #include <cmocka.h>
@@ -34,6 +36,21 @@ void test_copies_every_offset_and_length(void **) {
     assert_int_equal(wrong, 0);
 }
 
+// Runs of pages at a time, and what is left of them.
+void test_one_large_copy(void **) {
+    constexpr size_t size = (32 << 20) + 3 * 4096 + 77, edge = 64;
+    std::vector<unsigned char> from(size + edge), to(size + 2 * edge, 0xee);
+    for (size_t i = 0; i < from.size(); i++) from[i] = static_cast<unsigned char>(i * 7 + (i >> 9));
+    for (size_t shift : {size_t{0}, size_t{13}}) {
+        std::fill(to.begin(), to.end(), static_cast<unsigned char>(0xee));
+        copy_whole(&to[edge - shift], &from[shift], size);
+        assert_memory_equal(&to[edge - shift], &from[shift], size);
+        assert_int_equal(to[edge - shift - 1], 0xee);
+        assert_int_equal(to[edge - shift + size], 0xee);
+    }
+    copy_whole(nullptr, nullptr, 0);
+}
+
 void test_small_or_fresh_targets_are_not_taken_past_the_cache(void **) {
     constexpr size_t size = 64 << 20;
     void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -56,6 +73,7 @@ void test_small_or_fresh_targets_are_not_taken_past_the_cache(void **) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_copies_every_offset_and_length),
+        cmocka_unit_test(test_one_large_copy),
         cmocka_unit_test(test_small_or_fresh_targets_are_not_taken_past_the_cache),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
