@@ -35,6 +35,13 @@ static inline muster_status run_one(muster_memory *memory, muster_memory_operati
     what.struct_size = sizeof what;
     return muster_memory_run(memory, &what, -1, out);
 }
+// With segments that all locales have mapped, and then with active messages alone.
+static inline void run_mapped_and_elsewhere(uint32_t size, member_body body) {
+    run_members(size, &(member){0}, body);
+    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
+    run_members(size, &(member){0}, body);
+    memory_flags = 0;
+}
 
 // Of blocks anywhere.
 static inline void put_bytes(muster_memory *memory, muster_gptr target, const void *from, uint64_t bytes) {

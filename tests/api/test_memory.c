@@ -168,10 +168,7 @@ static void allocate_everywhere(member *me) {
 
 static void test_any_locale_allocates_and_frees_anywhere(void **state) {
     (void)state;
-    run_members(4, &(member){0}, allocate_everywhere);
-    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
-    run_members(4, &(member){0}, allocate_everywhere);
-    memory_flags = 0;
+    run_mapped_and_elsewhere(4, allocate_everywhere);
 }
 
 static void misuse(member *me) {
@@ -280,18 +277,12 @@ static void overwrite_heads(member *me) {
 }
 static void test_a_write_in_front_of_a_block_loses_free_blocks_at_most(void **state) {
     (void)state;
-    run_members(2, &(member){0}, overwrite_heads);
-    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
-    run_members(2, &(member){0}, overwrite_heads);
-    memory_flags = 0;
+    run_mapped_and_elsewhere(2, overwrite_heads);
 }
 
 static void test_misuse_is_an_error_and_changes_nothing(void **state) {
     (void)state;
-    run_members(2, &(member){0}, misuse);
-    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
-    run_members(2, &(member){0}, misuse);
-    memory_flags = 0;
+    run_mapped_and_elsewhere(2, misuse);
     assert_int_equal(muster_memory_locale(NULL), UINT32_MAX);
     assert_int_equal(muster_memory_locales(NULL), 0);
     muster_memory_release(NULL);
@@ -466,18 +457,12 @@ static void begin_and_flush(member *me) {
 
 static void test_operations_are_begun(void **state) {
     (void)state;
-    run_members(3, &(member){0}, begin_and_flush);
-    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
-    run_members(3, &(member){0}, begin_and_flush);
-    memory_flags = 0;
+    run_mapped_and_elsewhere(3, begin_and_flush);
 }
 
 static void test_copies_larger_than_the_caches(void **state) {
     (void)state;
-    run_members(2, &(member){0}, copy_more_than_the_caches_hold);
-    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
-    run_members(2, &(member){0}, copy_more_than_the_caches_hold);
-    memory_flags = 0;
+    run_mapped_and_elsewhere(2, copy_more_than_the_caches_hold);
 }
 
 // ---- a stack of nodes on all locales, with epochs

@@ -196,10 +196,7 @@ static void test_flush_frees_what_had_no_room(void **state) {
 
 static void test_clear(void **state) {
     (void)state;
-    run_members(3, &(member){0}, clear_all);
-    memory_flags = MUSTER_MEMORY_NO_SHARED_MEMORY;
-    run_members(3, &(member){0}, clear_all);
-    memory_flags = 0;
+    run_mapped_and_elsewhere(3, clear_all);
 }
 
 static void test_objects_of_a_locale_that_has_ended_are_counted(void **state) {
