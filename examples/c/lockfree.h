@@ -53,7 +53,7 @@ static inline int lockfree_push(lockfree_stack *stack, muster_epoch_token *token
     lockfree_node *const made = lockfree_make(0, value);
     if (made == NULL) return 0;
     muster_epoch_pin_inline(token);
-    muster_aba top = muster_aba_read_inline(&stack->top.now);
+    muster_aba top = muster_aba_guess_inline(&stack->top.now);
     do atomic_store_explicit(&made->next, (lockfree_node *)(uintptr_t)top.value, memory_order_relaxed);
     while (!muster_aba_compare_exchange_inline(&stack->top.now, &top, (uintptr_t)made));
     muster_epoch_unpin_inline(token);
@@ -62,7 +62,7 @@ static inline int lockfree_push(lockfree_stack *stack, muster_epoch_token *token
 /* 0 if the stack is empty. */
 static inline int lockfree_pop(lockfree_stack *stack, muster_epoch_token *token, uint64_t *out_value) {
     muster_epoch_pin_inline(token);
-    muster_aba top = muster_aba_read_inline(&stack->top.now);
+    muster_aba top = muster_aba_guess_inline(&stack->top.now);
     lockfree_node *node;
     do {
         node = (lockfree_node *)(uintptr_t)top.value;

@@ -19,6 +19,10 @@ class AmCall final : public Object, public QueueOperation {
     // What the entry of a success says, where that is not the size of the reply. Before the request.
     void set_entry_bytes(uint64_t bytes) noexcept { entry_bytes_ = bytes; }
 
+    // The reply is a piece of a copy of so many bytes. Before the request.
+    void set_whole_bytes(size_t bytes) noexcept { whole_bytes_ = bytes; }
+    size_t whole_bytes() const noexcept { return whole_bytes_; }
+
     // For a thread that will wait for it: if this thread reads the reply itself, the bytes are read to their place,
     // since nothing else ends the call and gives that place back meanwhile.
     void set_reader() noexcept { reader_ = pthread_self(), has_reader_ = true; }
@@ -79,6 +83,7 @@ class AmCall final : public Object, public QueueOperation {
     pthread_t reader_{};
     bool has_reader_ = false;
     uint64_t entry_bytes_ = UINT64_MAX;
+    size_t whole_bytes_ = 0;
 };
 
 } // namespace muster

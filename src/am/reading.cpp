@@ -208,8 +208,8 @@ Status ActiveMessages::read_placed(AmPeer &from, Deadline &deadline, bool arms) 
     const auto fill = [&] {
         const size_t left = placed.bytes - placed.done;
         size_t moved = 0;
-        const Status status =
-            from.stream().read(placed.to + placed.done, deadline.look_once() ? 1 : left, left, deadline, moved, arms);
+        const size_t min = deadline.look_once() ? 1 : left, whole = placed.call ? placed.call->whole_bytes() : 0;
+        const Status status = from.stream().read(placed.to + placed.done, min, left, deadline, moved, arms, whole);
         placed.done += moved;
         return moved == 0 ? status : MUSTER_OK;
     };

@@ -193,9 +193,7 @@ muster_status muster_aba_write(muster_aba *cell, uint64_t value) {
 
 muster_status muster_aba_exchange(muster_aba *cell, uint64_t value, muster_aba *out) {
     if (!is_aba_cell(cell)) return MUSTER_E_ARG;
-    muster_aba seen = read_aba(cell);
-    while (!muster_aba_compare_exchange_inline(cell, &seen, value)) {
-    }
+    const muster_aba seen = muster_aba_exchange_inline(cell, value);
     if (out != nullptr) *out = seen;
     return MUSTER_OK;
 }

@@ -28,7 +28,9 @@ bool Heap::is_block(uint64_t at, uint32_t which) const noexcept {
 // thread has it. If the head is none, since it, or the one before it, was overwritten, the rest of the list is lost.
 uint64_t Heap::take(uint32_t which) noexcept {
     muster_aba_cell &list = head_.lists[which];
-    muster_aba first = muster_aba_read_inline(&list.now);
+    // A guess whose value and count are not of the same time fails below; otherwise the count was written before `next`
+    // is read, and nothing was written since.
+    muster_aba first = muster_aba_guess_inline(&list.now);
     while (first.value != 0) {
         // relaxed: an old value goes with an old count.
         const bool good = is_block(first.value, which);
@@ -85,7 +87,7 @@ Status Heap::release(uint64_t offset) noexcept {
     head_.used_bytes.fetch_sub(class_bytes(which), std::memory_order_relaxed);
     head_.used_blocks.fetch_sub(1, std::memory_order_relaxed);
     muster_aba_cell &list = head_.lists[which];
-    muster_aba first = muster_aba_read_inline(&list.now);
+    muster_aba first = muster_aba_guess_inline(&list.now);
     do given.next.store(first.value, std::memory_order_relaxed);
     while (!muster_aba_compare_exchange_inline(&list.now, &first, at));
     return MUSTER_OK;

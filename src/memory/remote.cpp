@@ -173,6 +173,7 @@ Status RemoteLocales::copy(const muster_memory_operation &what, Deadline &deadli
             }
         }
         if (may_read) call->set_reader();
+        if (!is_put) call->set_whole_bytes(what.bytes);
         const int64_t from_ns = Trace::is_on() ? now_ns() : 0;
         Deadline once(0);
         const bool keeps_role = may_read && !is_put && reader.take();

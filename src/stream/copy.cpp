@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stream/copy.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,8 +29,8 @@ void copy_line(unsigned char *to, const unsigned char *from) noexcept {
 }
 } // namespace
 
-bool goes_past_cache(const void *target, size_t size) noexcept {
-    if (size < large) return false;
+bool goes_past_cache(const void *target, size_t size, size_t whole) noexcept {
+    if (std::max(size, whole) < large || size == 0) return false;
     static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     // A target that was ever filled has its last page.
     const uintptr_t last = (reinterpret_cast<uintptr_t>(target) + size - 1) & ~(page - 1);
@@ -73,7 +74,7 @@ void copy_whole(void *to, const void *from, size_t size) noexcept {
 
 #else
 
-bool goes_past_cache(const void *, size_t) noexcept {
+bool goes_past_cache(const void *, size_t, size_t) noexcept {
     return false;
 }
 

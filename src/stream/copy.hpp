@@ -11,7 +11,8 @@ namespace muster {
 
 // Worth it? Only if the target is large, and its pages exist: fresh pages pass through the cache when the kernel clears
 // them, and are better written while they are in it.
-bool goes_past_cache(const void *target, size_t size) noexcept;
+// `whole`: the bytes of all pieces of the copy, if this is one.
+bool goes_past_cache(const void *target, size_t size, size_t whole = 0) noexcept;
 
 void copy_past_cache(void *to, const void *from, size_t size) noexcept;
 

@@ -148,7 +148,9 @@ class Stream final : public Object, public Listed<Stream>, private Waker, privat
     Status commit(size_t size) noexcept;
     Status flush(Deadline &deadline) noexcept;
     // At least `min` bytes, at most `capacity`. Without `arms` a call that returns AGAIN does not arm the watch.
-    Status read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved, bool arms = true) noexcept;
+    // `whole`: the bytes of a large copy of which this is a piece.
+    Status read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved, bool arms = true,
+                size_t whole = 0) noexcept;
     // The next bytes are not reported until a read has returned AGAIN: the thread that calls this reads them.
     void disarm_reading() noexcept;
     // For a thread that reads much, blocking, where a queue watches: it is not woken by what this thread reads.

@@ -34,13 +34,14 @@ Status Stream::over_writing() noexcept {
     return MUSTER_OK;
 }
 
-Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved, bool arms) noexcept {
+Status Stream::read(void *data, size_t min, size_t capacity, Deadline &deadline, size_t &moved, bool arms,
+                    size_t whole) noexcept {
     moved = 0;
     const uint32_t cancels = read_.cancels.load(std::memory_order_seq_cst);
     if (const Status status = take(read_, deadline, cancels); status != MUSTER_OK) return status;
     if (capacity > DirectionLock::longest) read_.lock.settle();
     auto *to = static_cast<unsigned char *>(data);
-    const bool past_cache = goes_past_cache(data, min);
+    const bool past_cache = goes_past_cache(data, min, whole);
     const size_t most = carrier_drives_ && capacity > cancel_piece / 16
                             ? std::min(cancel_piece, carrier_->copies_at_once())
                             : cancel_piece;

@@ -3,6 +3,7 @@
 // ctest: quick timeout=120
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -117,29 +118,49 @@ static void test_every_write_of_an_aba_cell_counts(void **state) {
     assert_int_equal(seen.count, 4);
 }
 
-// Threads and a process write; each value is its writer and number, so a torn read is seen.
+// Threads and a process write; each value is its writer and number, so a torn read is seen. Where a call returns the
+// contents before, they are those that the write before has left.
 enum { writes = 20000 };
-static muster_aba_cell *contended;
+static struct contended {
+    muster_aba_cell cell;
+    struct {
+        uint64_t value, before;
+        bool knows_before;
+    } by_count[3 * writes + 1];
+} * contended;
 static void write_all(uint64_t who) {
+    muster_aba *const cell = &contended->cell.now;
     for (uint64_t i = 0; i < writes; i++) {
+        const uint64_t value = who << 32 | i;
         muster_aba seen;
-        muster_aba_read(&contended->now, &seen);
+        muster_aba_read(cell, &seen);
         if (seen.count != 0 && (seen.value >> 32) > 3) abort();
-        switch (i % 4) {
+        switch (i % 6) {
         case 0:
-            muster_aba_write(&contended->now, who << 32 | i);
-            break;
+            muster_aba_write(cell, value);
+            continue;
         case 1:
-            muster_aba_exchange(&contended->now, who << 32 | i, &seen);
+            muster_aba_exchange(cell, value, &seen);
             break;
         case 2:
-            while (muster_aba_compare_exchange(&contended->now, &seen, who << 32 | i) != MUSTER_OK) {
+            while (muster_aba_compare_exchange(cell, &seen, value) != MUSTER_OK) {
             }
             break;
+        case 3:
+            while (muster_aba_compare_exchange_value(cell, &seen.value, value) != MUSTER_OK) {
+            }
+            continue;
+        case 4:
+            seen = muster_aba_exchange_inline(cell, value);
+            break;
         default:
-            while (muster_aba_compare_exchange_value(&contended->now, &seen.value, who << 32 | i) != MUSTER_OK) {
+            seen = muster_aba_guess_inline(cell);
+            while (!muster_aba_compare_exchange_inline(cell, &seen, value)) {
             }
         }
+        contended->by_count[seen.count + 1].value = value;
+        contended->by_count[seen.count + 1].before = seen.value;
+        contended->by_count[seen.count + 1].knows_before = true;
     }
 }
 static void *write_in_thread(void *who) {
@@ -148,7 +169,7 @@ static void *write_in_thread(void *who) {
 }
 static void test_counts_are_exact_under_contention_of_threads_and_processes(void **state) {
     (void)state;
-    contended = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    contended = mmap(NULL, sizeof *contended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(contended != MAP_FAILED);
     const pid_t child = fork();
     if (child == 0) {
@@ -162,8 +183,15 @@ static void test_counts_are_exact_under_contention_of_threads_and_processes(void
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(muster_aba_read_inline(&contended->now).count, 3 * writes);
-    munmap(contended, 4096);
+    assert_int_equal(muster_aba_read_inline(&contended->cell.now).count, 3 * writes);
+    int checked = 0;
+    for (int i = 2; i <= 3 * writes; i++) {
+        if (!contended->by_count[i].knows_before || !contended->by_count[i - 1].knows_before) continue;
+        assert_int_equal(contended->by_count[i].before, contended->by_count[i - 1].value);
+        checked++;
+    }
+    assert_true(checked > writes / 6);
+    munmap(contended, sizeof *contended);
 }
 
 static struct waited {

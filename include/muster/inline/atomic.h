@@ -107,6 +107,19 @@ static inline muster_aba muster_aba_read_inline(const muster_aba *cell) {
     return out;
 }
 
+/** Reads value and count one after the other: an expectation for muster_aba_compare_exchange_inline(), which fails if
+ * another thread has written in between. For loops that try again, in place of muster_aba_read_inline(), which needs a
+ * locked instruction without AVX. What is read through the value afterwards is at least as new as the count.
+ * @param[in] cell  The cell.
+ * @return Value and count, perhaps not of the same time. */
+static inline muster_aba muster_aba_guess_inline(const muster_aba *cell) {
+    muster_aba out;
+    out.value = __atomic_load_n(&cell->value, __ATOMIC_ACQUIRE);
+    out.count = __atomic_load_n(&cell->count, __ATOMIC_ACQUIRE);
+    MUSTER_TSAN_ACQUIRE(cell);
+    return out;
+}
+
 /** Writes a value if nothing was written since the cell was read; see muster_aba_compare_exchange().
  * @param[in]     cell      The cell.
  * @param[in,out] expected  Value and count; those that were found if they differ.
@@ -122,7 +135,7 @@ static inline int muster_aba_compare_exchange_inline(muster_aba *cell, muster_ab
  * @param[in] value  New value.
  * @return Value and count before. */
 static inline muster_aba muster_aba_exchange_inline(muster_aba *cell, uint64_t value) {
-    muster_aba seen = muster_aba_read_inline(cell);
+    muster_aba seen = muster_aba_guess_inline(cell);
     while (!muster_aba_compare_exchange_inline(cell, &seen, value)) {
     }
     return seen;
