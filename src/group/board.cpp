@@ -125,9 +125,9 @@ Status Board::wait(Deadline &deadline, uint32_t spins, Done &&done) noexcept {
 }
 
 // take_sleepers() before and wake() after a change of the turn by seq_cst. Members that set the mark before it is taken
-// have seen an earlier turn: they wake up, and set the mark again before they sleep again. A mark that is found after
-// the change stays, since a member that has seen the new turn may have set it, too; the next change then makes a system
-// call that may wake no member.
+// have seen an earlier turn: wake() wakes these members, which set the mark again before they sleep again. A mark that
+// is set after that stays, since a member that has seen the new turn may have set it; the next change then makes a
+// system call that may wake no member.
 bool Board::take_sleepers() noexcept {
     std::atomic<uint32_t> &sleepers = head().sleepers;
     return sleepers.load(std::memory_order_relaxed) != 0 && sleepers.exchange(0, std::memory_order_seq_cst) != 0;

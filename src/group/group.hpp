@@ -55,8 +55,8 @@ class Group final : public Object {
       public:
         enum class Use { at_once, begun, close };
         // Throws Failure: the group has failed, or is closed. `begun`: another thread performs the operation; the
-        // caller holds ticket_lock_. Otherwise this thread performs it, and the turn begins now if no earlier one is
-        // left.
+        // caller holds ticket_lock_. Otherwise this thread performs it, and the turn begins now if no earlier
+        // operation is left.
         Ticket(Group &group, Use use);
         Ticket(const Ticket &) = delete;
         Ticket &operator=(const Ticket &) = delete;

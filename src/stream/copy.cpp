@@ -39,7 +39,7 @@ bool goes_past_cache(const void *target, size_t size, size_t whole) noexcept {
 }
 
 namespace {
-// `in_runs`: the source is in no cache, either.
+// `in_runs`: several runs at a time.
 void copy_past_cache(void *to, const void *from, size_t size, bool in_runs) noexcept {
     auto *t = static_cast<unsigned char *>(to);
     auto *f = static_cast<const unsigned char *>(from);
